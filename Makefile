@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target that a person or CI runs; `make help` lists them. CI calls these and nothing else.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+# The rigs move real traffic and are measured against deadlines: never two of them at once, whatever -j says.
+.NOTPARALLEL:
+
+GO      ?= go
+BIN     := $(CURDIR)/bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# What `make test` runs, in this order: the cheapest failure first.
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist
+
+CLANG_FORMAT  := clang-format-19
+GOLANGCI_LINT := $(BIN)/golangci-lint
+GENERATED     := src/datapath/bpfobj
+GO_DIRS       := $(wildcard src harness rigs)
+C_FILES       := $(shell find bpf -name '*.[ch]' -not -path 'bpf/include/*' 2>/dev/null)
+
+# The rigs and the demo run the binary under test, not one they build themselves.
+export BEEP_BIN := $(BIN)/beep
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-zA-Z_%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "  rigs: $(addprefix rig-,$(RIGS))"
+
+.PHONY: deps
+deps: ## install what builds and tests need, from Debian's archive (quick when all is there)
+	@ci/install-deps
+
+# The version comes from git through -ldflags: -buildvcs would fail in a checkout that another user owns.
+.PHONY: build
+build: ## build bin/beep (static, reproducible, version from git)
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/beep ./src/cmd/beep
+
+.PHONY: generate
+generate: ## compile bpf/ with clang-19 and write its Go types
+	$(GO) generate ./...
+
+.PHONY: generate-check
+generate-check: generate ## fail if the committed object or Go types differ from what bpf/ compiles to
+	git diff --exit-code --stat -- $(GENERATED)
+	@test -z "$$(git ls-files --others --exclude-standard -- $(GENERATED))" || \
+		{ echo "generated files below $(GENERATED) are not committed: git add them" >&2; exit 1; }
+
+.PHONY: fmt
+fmt: ## format Go and C in place
+	gofmt -w $(GO_DIRS)
+	$(if $(C_FILES),$(CLANG_FORMAT) -i $(C_FILES))
+
+.PHONY: fmt-check
+fmt-check: ## fail if a Go or C file is not formatted
+	@unformatted="$$(gofmt -l $(GO_DIRS))"; test -z "$$unformatted" || \
+		{ echo "not formatted, run make fmt:" $$unformatted >&2; exit 1; }
+	$(if $(C_FILES),$(CLANG_FORMAT) --dry-run --Werror $(C_FILES))
+
+# The linter has a module of its own, so that its 200 dependencies never enter the product's go.mod.
+$(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
+	cd ci/tools && CGO_ENABLED=0 GOBIN=$(BIN) $(GO) install -trimpath -buildvcs=false github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## run golangci-lint: vet, staticcheck, doc comments, the import walls
+	$(GOLANGCI_LINT) run --timeout 15m ./...
+
+.PHONY: test-unit
+test-unit: ## test the packages below src and harness (some need root)
+	$(GO) test -count=1 -timeout 10m $$($(GO) list ./src/... ./harness/... | grep -v '/packettest$$')
+
+.PHONY: test-packet
+test-packet: ## run the shipped object packet by packet in the kernel (BPF_PROG_TEST_RUN; needs root)
+	$(GO) test -count=1 -timeout 10m ./src/datapath/packettest/...
+
+.PHONY: FORCE
+FORCE:
+
+rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
+	$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$*
+
+.PHONY: test
+test: deps build test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
+
+.PHONY: demo
+demo: deps build ## three nodes, two pods and a client in namespaces: see it work (needs root)
+	$(GO) run ./rigs/demo
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN) build
