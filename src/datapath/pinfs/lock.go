@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pinfs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock is the right to write to a pin directory; it ends with Unlock or with the process, however that dies.
+type Lock struct {
+	file *os.File
+}
+
+// Lock takes the directory's exclusive lock without waiting. It fails with ErrLocked, and names the process
+// that holds the lock where /proc/locks shows it.
+func (d *Dir) Lock() (*Lock, error) {
+	file, err := os.OpenFile(d.path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock pin directory: %w", err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = fmt.Errorf("%w: %s is locked by %s: stop it, or choose another --pin-dir", ErrLocked, d.path, holder(file))
+	case err != nil:
+		err = fmt.Errorf("lock pin directory %s: %w", d.path, err)
+	default:
+		err = d.checkSame(file)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Lock{file: file}, nil
+}
+
+// Unlock gives the lock back.
+func (l *Lock) Unlock() error {
+	if err := l.file.Close(); err != nil {
+		return fmt.Errorf("unlock pin directory: %w", err)
+	}
+	return nil
+}
+
+// checkSame refuses a lock on a directory that was removed between opening and locking: its successor has
+// the same path and no lock.
+func (d *Dir) checkSame(file *os.File) error {
+	locked, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("lock pin directory: %w", err)
+	}
+	now, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("lock pin directory: %w", err)
+	}
+	if !os.SameFile(locked, now) {
+		return fmt.Errorf("%w: %s was replaced while it was locked: start again", ErrLocked, d.path)
+	}
+	return nil
+}
+
+// holder describes the process that holds the flock of an open file. A holder in a PID namespace that this
+// process cannot see is only known to exist.
+func holder(file *os.File) string {
+	const unknown = "another process"
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return unknown
+	}
+	locks, err := os.Open("/proc/locks")
+	if err != nil {
+		return unknown
+	}
+	defer locks.Close()
+	// "1: FLOCK  ADVISORY  WRITE 4711 00:2b:31 0 EOF"; device numbers are hexadecimal (lock_get_status,
+	// fs/locks.c).
+	inode := fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != inode {
+			continue
+		}
+		comm, err := os.ReadFile("/proc/" + fields[4] + "/comm")
+		if err != nil {
+			return unknown
+		}
+		return fmt.Sprintf("process %s (%s)", fields[4], strings.TrimSpace(string(comm)))
+	}
+	return unknown
+}

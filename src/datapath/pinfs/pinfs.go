@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pinfs is the pin directory: where on bpffs each map and link of the datapath has its name, and who
+// may write there. Invariant: a Dir lies on bpffs, below it every pin has one path that only this package
+// spells, and at most one process holds its lock.
+package pinfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked says that another process writes to the pin directory.
+var ErrLocked = errors.New("pin directory is in use")
+
+// ErrNotBPFFS says that the pin directory is not on a BPF file system.
+var ErrNotBPFFS = errors.New("not on bpffs")
+
+const (
+	mapsDir  = "maps"
+	linksDir = "links"
+	// mode keeps other users from opening the pins: whoever can open a map can rewrite where packets go.
+	mode = 0o700
+)
+
+// Direction is the side of a device that a link is attached to.
+type Direction string
+
+// The directions of a link; their text is part of its pin's name.
+const (
+	Ingress Direction = "ingress"
+	Egress  Direction = "egress"
+)
+
+// Link names one pinned link.
+type Link struct {
+	Ifindex   int
+	Direction Direction
+}
+
+// name is the file name of the link's pin. It has no dot: bpffs answers EPERM to those
+// (bpf_lookup in kernel/bpf/inode.c), so the device's own name could not be used.
+func (l Link) name() string { return strconv.Itoa(l.Ifindex) + "_" + string(l.Direction) }
+
+// parseLink reads what name writes.
+func parseLink(name string) (Link, bool) {
+	index, direction, _ := strings.Cut(name, "_")
+	ifindex, err := strconv.Atoi(index)
+	link := Link{Ifindex: ifindex, Direction: Direction(direction)}
+	known := link.Direction == Ingress || link.Direction == Egress
+	// Comparing with what name writes refuses "+5_ingress" and "05_ingress".
+	return link, err == nil && ifindex > 0 && known && link.name() == name
+}
+
+// Dir is a pin directory on bpffs.
+type Dir struct {
+	path string
+}
+
+// Open returns the pin directory for a reader, which takes no lock and creates nothing. It fails with
+// fs.ErrNotExist if the directory is missing, and with ErrNotBPFFS.
+func Open(path string) (*Dir, error) {
+	if err := checkBPFFS(path, path); err != nil {
+		return nil, err
+	}
+	return &Dir{path: filepath.Clean(path)}, nil
+}
+
+// Create returns the pin directory for a writer, and makes it and its folders (mode 0700) where they are
+// missing. It fails with ErrNotBPFFS, and if the directory could be written by other users.
+func Create(path string) (*Dir, error) {
+	path = filepath.Clean(path)
+	// Checked before anything is made, so that a wrong path leaves no directory on another file system.
+	existing, err := nearestExisting(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkBPFFS(path, existing); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{path, filepath.Join(path, mapsDir), filepath.Join(path, linksDir)} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return nil, explain(err)
+		}
+		if err := checkOwner(dir); err != nil {
+			return nil, err
+		}
+	}
+	return &Dir{path: path}, nil
+}
+
+// Path is the directory itself.
+func (d *Dir) Path() string { return d.path }
+
+// MapPath is where the map of that name is pinned.
+func (d *Dir) MapPath(name string) string { return filepath.Join(d.path, mapsDir, name) }
+
+// LinkPath is where the link is pinned.
+func (d *Dir) LinkPath(link Link) string { return filepath.Join(d.path, linksDir, link.name()) }
+
+// Maps lists the names below the map folder, sorted. A directory without that folder has none.
+func (d *Dir) Maps() ([]string, error) { return list(filepath.Join(d.path, mapsDir)) }
+
+// Links lists the pinned links by ifindex and direction. Names that are no link's are left out.
+func (d *Dir) Links() ([]Link, error) {
+	names, err := list(filepath.Join(d.path, linksDir))
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, name := range names {
+		if link, ok := parseLink(name); ok {
+			links = append(links, link)
+		}
+	}
+	slices.SortFunc(links, func(a, b Link) int {
+		if a.Ifindex != b.Ifindex {
+			return a.Ifindex - b.Ifindex
+		}
+		return strings.Compare(string(a.Direction), string(b.Direction))
+	})
+	return links, nil
+}
+
+// Publish gives the pin at staged the name final, in place of whatever was pinned there: a reader finds the
+// old object or the new one, never neither. Objects that were opened by either path keep that path in
+// cilium/ebpf's memory, so unpin them by Remove and not by their own method.
+func (d *Dir) Publish(staged, final string) error {
+	for _, path := range []string{staged, final} {
+		if err := d.owns(path); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(staged, final); err != nil {
+		return fmt.Errorf("publish pin %s: %w", final, err)
+	}
+	return nil
+}
+
+// Remove unpins what is at path, if anything; the kernel frees an object with its last user.
+func (d *Dir) Remove(path string) error {
+	if err := d.owns(path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove pin: %w", err)
+	}
+	return nil
+}
+
+// owns refuses paths outside the directory, and the directory itself.
+func (d *Dir) owns(path string) error {
+	if !strings.HasPrefix(filepath.Clean(path), d.path+"/") {
+		return fmt.Errorf("pin %s: not below the pin directory %s", path, d.path)
+	}
+	return nil
+}
+
+// list returns the names in a folder, sorted; a missing folder is empty.
+func list(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list pins: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, nil
+}
+
+// nearestExisting is path, or its closest ancestor that exists.
+func nearestExisting(path string) (string, error) {
+	for {
+		_, err := os.Stat(path)
+		if err == nil {
+			return path, nil
+		}
+		if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+			path = parent
+			continue
+		}
+		return "", explain(err)
+	}
+}
+
+// checkBPFFS refuses a pin directory whose existing part is not on bpffs.
+func checkBPFFS(dir, existing string) error {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(existing, &stat); err != nil {
+		return explain(&fs.PathError{Op: "statfs", Path: existing, Err: err})
+	}
+	if uint32(stat.Type) != unix.BPF_FS_MAGIC {
+		return fmt.Errorf("pin directory %s: %w (%s is on a file system of magic %#x): "+
+			"mount one with `mount -t bpf bpf /sys/fs/bpf` and name a directory below it",
+			dir, ErrNotBPFFS, existing, uint32(stat.Type))
+	}
+	return nil
+}
+
+// checkOwner refuses a directory that another user could fill: the root of bpffs is open to everyone (mode
+// 1777), so somebody else may have made ours first.
+func checkOwner(dir string) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(dir, &stat); err != nil {
+		return explain(&fs.PathError{Op: "stat", Path: dir, Err: err})
+	}
+	if uid := os.Geteuid(); int(stat.Uid) != uid {
+		return fmt.Errorf("pin directory %s belongs to user %d and this process is user %d: remove it or chown it",
+			dir, stat.Uid, uid)
+	}
+	if stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0 {
+		return fmt.Errorf("pin directory %s can be written by other users (mode %04o): chmod 700 it", dir, stat.Mode&0o7777)
+	}
+	return nil
+}
+
+// explain adds the remedy to the one refusal that its errno does not explain. Even a look at a name with a
+// dot is EPERM.
+func explain(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) && errors.Is(err, unix.EPERM) && strings.Contains(filepath.Base(pathErr.Path), ".") {
+		return fmt.Errorf("pin directory: %w: bpffs allows no dot in a name, choose another", err)
+	}
+	return fmt.Errorf("pin directory: %w", err)
+}
