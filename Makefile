@@ -84,9 +84,11 @@ rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root
 .PHONY: test
 test: deps build test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
 
+# Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
 demo: deps build ## three nodes, two pods and a client in namespaces: see it work (needs root)
-	$(GO) run ./rigs/demo
+	$(GO) build -buildvcs=false -o $(BIN)/demo ./rigs/demo
+	$(BIN)/demo
 
 .PHONY: clean
 clean: ## remove what was built
