@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Constants of one loaded program instance, set before load: the verifier removes what they switch off.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* Bytes of link-layer header on the uplink that this instance is attached to: 14, or 0 on L3-only devices. */
+volatile const __u32 cfg_l2_len = 14;
+/* UDP destination port of the tunnel, host order. */
+volatile const __u16 cfg_geneve_port = 6081;
+/* Virtual network identifier of the tunnel, 24 bits, host order. */
+volatile const __u32 cfg_geneve_vni = 48873;
+/* 1: bpf_l4_csum_replace knows BPF_F_IPV6, which keeps CHECKSUM_COMPLETE right (Linux 6.16 and stable). */
+volatile const __u8 cfg_csum_ipv6 = 0;
+
+/*
+ * Mark of a packet that our programs redirect to a device, so that the egress program there knows it. The
+ * kernel clears the mark of a packet that leaves another network namespace: a pod cannot set it.
+ */
+#define MARK_OURS 0x62656570

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where a packet leaves: the kernel's own routes decide for every packet, the kernel's own neighbour table
+ * resolves the next hop. Nothing of either is remembered here, so a change takes effect with the next packet.
+ */
+#pragma once
+
+#include "config.h"
+#include "drop.h"
+#include "pkt.h"
+
+/* The loopback device has this index in every network namespace (Linux, net/core/dev.c). */
+#define LOOPBACK_IFINDEX 1
+
+struct egress {
+	struct bpf_redir_neigh next_hop;
+	__u32 ifindex;
+	__u32 mtu; /* of the route or of its device, bytes from the IP header on */
+};
+
+static __always_inline int fib_reason(long result)
+{
+	if (result == BPF_FIB_LKUP_RET_FWD_DISABLED)
+		return -DROP_FORWARDING_OFF;
+	return -DROP_NO_ROUTE;
+}
+
+/*
+ * Looks up the way from src to dst. oif 0: as a packet that this node makes (policy rules see iif lo);
+ * otherwise only through that device. Returns 0 or a negative drop reason.
+ */
+static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, const __u8 *dst, __u8 tos,
+				      __u32 oif, struct egress *out)
+{
+	struct bpf_fib_lookup fib = {};
+	__u32 flags = BPF_FIB_LOOKUP_SKIP_NEIGH;
+	long result;
+
+	fib.ifindex = LOOPBACK_IFINDEX;
+	if (oif) {
+		fib.ifindex = oif;
+		flags |= BPF_FIB_LOOKUP_OUTPUT;
+	}
+	/* A length turns on the answer's MTU; we compare sizes ourselves. */
+	fib.tot_len = 1;
+	if (addr_is_v4(dst)) {
+		fib.family = AF_INET;
+		fib.tos = tos & 0xfc;
+		fib.ipv4_src = addr_v4(src);
+		fib.ipv4_dst = addr_v4(dst);
+	} else {
+		fib.family = AF_INET6;
+		fib.flowinfo = bpf_htonl((__u32)tos << 20);
+		addr_copy((__u8 *)fib.ipv6_src, src);
+		addr_copy((__u8 *)fib.ipv6_dst, dst);
+	}
+	result = bpf_fib_lookup(skb, &fib, sizeof(fib), flags);
+	if (result != BPF_FIB_LKUP_RET_SUCCESS)
+		return fib_reason(result);
+	/* For IPv6 the device is a wish to the kernel's lookup, not a bound. */
+	if (oif && fib.ifindex != oif)
+		return -DROP_NO_ROUTE;
+	out->ifindex = fib.ifindex;
+	out->mtu = fib.mtu_result;
+	/* The next hop may be of the other family (RFC 9229 allows an IPv6 gateway for IPv4). */
+	out->next_hop.nh_family = fib.family;
+	addr_copy((__u8 *)out->next_hop.ipv6_nh, (__u8 *)fib.ipv6_dst);
+	return 0;
+}
+
+/*
+ * bpf_redirect_neigh wants room for a link-layer header in front of the network header, which a packet of an
+ * L3-only device does not have.
+ */
+static __always_inline int ensure_l2(struct __sk_buff *skb)
+{
+	if (!cfg_l2_len && bpf_skb_change_head(skb, ETH_HLEN, 0))
+		return -DROP_ADJUST_ROOM;
+	return 0;
+}
+
+/* Sends the packet out; the kernel resolves the neighbour and writes the link-layer header. */
+static __always_inline int redirect_to(struct __sk_buff *skb, struct egress *out)
+{
+	if (ensure_l2(skb))
+		return -DROP_ADJUST_ROOM;
+	skb->mark = MARK_OURS;
+	return bpf_redirect_neigh(out->ifindex, &out->next_hop, sizeof(out->next_hop), 0);
+}
+
+/* Sends the packet back along the link-layer path that the client's last frame took. */
+static __always_inline int redirect_by_mac(struct __sk_buff *skb, const struct flow *flow, __u8 family)
+{
+	struct ethhdr eth;
+
+	if (ensure_l2(skb))
+		return -DROP_ADJUST_ROOM;
+	__builtin_memcpy(eth.h_dest, flow->client_mac, ETH_ALEN);
+	__builtin_memcpy(eth.h_source, flow->uplink_mac, ETH_ALEN);
+	eth.h_proto = family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	if (bpf_skb_store_bytes(skb, 0, &eth, sizeof(eth), 0))
+		return -DROP_WRITE;
+	skb->mark = MARK_OURS;
+	return bpf_redirect(flow->uplink, 0);
+}

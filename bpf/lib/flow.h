@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The life of a flow's rows: half-open in FLOW_PENDING, moved to FLOW_TABLE once the flow has proved itself,
+ * closed rows kept for late packets and free for reuse, and a pair of rows always changed together.
+ *
+ * The rare steps are global functions: the verifier sees each once, with any arguments (so they check for
+ * NULL), and not again on every path that leads there.
+ */
+#pragma once
+
+#include "drop.h"
+#include "maps.h"
+#include "pkt.h"
+
+#define NSEC_PER_SEC 1000000000ULL
+
+/* Source ports tried towards an endpoint before a flow is refused. */
+#define REMAP_CANDIDATES 512
+#define REMAP_FIRST_PORT 1024
+
+/* A row and the table that it was found in. */
+struct flow_ref {
+	struct flow *row; /* NULL: none */
+	bool pending;
+};
+
+static __always_inline __u32 now_seconds(void)
+{
+	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
+}
+
+static __always_inline struct flow *flow_lookup(const struct flow_key *key, bool pending)
+{
+	if (pending)
+		return bpf_map_lookup_elem(&FLOW_PENDING, key);
+	return bpf_map_lookup_elem(&FLOW_TABLE, key);
+}
+
+static __always_inline long flow_insert(const struct flow_key *key, const struct flow *row, bool pending,
+					__u64 flags)
+{
+	if (pending)
+		return bpf_map_update_elem(&FLOW_PENDING, key, row, flags);
+	return bpf_map_update_elem(&FLOW_TABLE, key, row, flags);
+}
+
+static __always_inline void flow_remove(const struct flow_key *key, bool pending)
+{
+	if (pending)
+		bpf_map_delete_elem(&FLOW_PENDING, key);
+	else
+		bpf_map_delete_elem(&FLOW_TABLE, key);
+}
+
+/* FLOW_TABLE first: a flow on its way from FLOW_PENDING is in both for a moment. */
+static __always_inline struct flow_ref flow_find(const struct flow_key *key)
+{
+	struct flow_ref ref = { .row = flow_lookup(key, false) };
+
+	if (!ref.row) {
+		ref.row = flow_lookup(key, true);
+		ref.pending = true;
+	}
+	return ref;
+}
+
+static __always_inline void flow_set(struct flow *row, __u32 flags)
+{
+	if ((row->flags & flags) != flags)
+		__sync_fetch_and_or(&row->flags, flags);
+}
+
+/* The key of the other row of a pair. */
+static __always_inline void mirror_key(const struct flow_key *key, const struct flow *row,
+				       struct flow_key *mirror)
+{
+	mirror->proto = key->proto;
+	mirror->pad[0] = 0;
+	mirror->pad[1] = 0;
+	if (key->kind == FLOW_REVERSE) {
+		addr_copy(mirror->src, key->dst);
+		addr_copy(mirror->dst, row->nat_addr);
+		mirror->sport_be = row->client_port_be;
+		mirror->dport_be = row->nat_port_be;
+		mirror->kind = row->flags & FLOW_TUNNELLED ? FLOW_BACKEND : FLOW_FORWARD;
+	} else {
+		addr_copy(mirror->src, row->nat_addr);
+		addr_copy(mirror->dst, key->src);
+		mirror->sport_be = row->nat_port_be;
+		mirror->dport_be = row->client_port_be;
+		mirror->kind = FLOW_REVERSE;
+	}
+}
+
+/* The other row of a pair: it differs in what it translates to. */
+static __always_inline void mirror_row(const struct flow_key *key, const struct flow *row,
+				       struct flow *mirror)
+{
+	__builtin_memcpy(mirror, row, sizeof(*mirror));
+	if (key->kind == FLOW_REVERSE) {
+		addr_copy(mirror->nat_addr, key->src);
+		mirror->nat_port_be = key->sport_be;
+		mirror->client_port_be = key->dport_be;
+	} else {
+		addr_copy(mirror->nat_addr, key->dst);
+		mirror->nat_port_be = key->dport_be;
+		mirror->client_port_be = key->sport_be;
+	}
+}
+
+/*
+ * The second of a row's rare writes: at most once a second both rows of a pair get the time, which also
+ * keeps the idle one from being evicted alone, and a mirror that is gone is made again.
+ */
+__noinline int flow_refresh(struct flow_key *key, struct flow *row, bool pending, __u32 now)
+{
+	struct flow_key other;
+	struct flow *mirror, made;
+
+	if (!key || !row)
+		return 0;
+	row->last_seen = now;
+	if (!(row->flags & FLOW_PAIRED))
+		return 0;
+	mirror_key(key, row, &other);
+	mirror = flow_lookup(&other, pending);
+	if (mirror) {
+		mirror->last_seen = now;
+		return 0;
+	}
+	mirror_row(key, row, &made);
+	flow_insert(&other, &made, pending, BPF_NOEXIST);
+	return 0;
+}
+
+/* A half-open TCP row is not refreshed: it goes after its time however often a SYN is repeated. */
+static __always_inline void flow_touch(struct flow_key *key, struct flow_ref *flow)
+{
+	__u32 now = now_seconds();
+
+	if (flow->row->last_seen != now && !(flow->pending && key->proto == IPPROTO_TCP))
+		flow_refresh(key, flow->row, flow->pending, now);
+}
+
+/* Sets flags on a row and on its mirror. */
+__noinline int flow_mark(struct flow_key *key, struct flow *row, bool pending, __u32 flags)
+{
+	struct flow_key other;
+	struct flow *mirror;
+
+	if (!key || !row)
+		return 0;
+	flow_set(row, flags);
+	if (!(row->flags & FLOW_PAIRED))
+		return 0;
+	mirror_key(key, row, &other);
+	mirror = flow_lookup(&other, pending);
+	if (mirror)
+		flow_set(mirror, flags);
+	return 0;
+}
+
+/* Removes a row with its mirror. */
+__noinline int flow_drop(struct flow_key *key, struct flow *row, bool pending)
+{
+	struct flow_key other;
+	bool paired;
+
+	if (!key || !row)
+		return 0;
+	paired = row->flags & FLOW_PAIRED;
+	if (paired)
+		mirror_key(key, row, &other);
+	flow_remove(key, pending);
+	if (paired)
+		flow_remove(&other, pending);
+	return 0;
+}
+
+/* Moves a row with its mirror from FLOW_PENDING to FLOW_TABLE; readers look there first. */
+__noinline int flow_promote(struct flow_key *key, struct flow *row, __u32 now)
+{
+	struct flow_key other;
+	struct flow made;
+
+	if (!key || !row)
+		return 0;
+	__builtin_memcpy(&made, row, sizeof(made));
+	made.last_seen = now;
+	if (flow_insert(key, &made, false, BPF_ANY))
+		return 0; /* stays half-open; the next packet tries again */
+	if (row->flags & FLOW_PAIRED) {
+		mirror_key(key, row, &other);
+		mirror_row(key, row, &made);
+		made.last_seen = now;
+		flow_insert(&other, &made, false, BPF_ANY);
+		flow_remove(&other, true);
+	}
+	flow_remove(key, true);
+	return 0;
+}
+
+/*
+ * What a packet of the client's (or one that a peer tunnelled for it) means to its flow. TCP is proved by
+ * the client's first packet after the endpoint's answer.
+ */
+static __always_inline void flow_client_packet(struct flow_key *key, struct flow_ref *flow, __u8 tcp_flags)
+{
+	__u32 have = flow->row->flags, set = 0;
+
+	if (key->proto == IPPROTO_TCP) {
+		if (tcp_flags & TCP_RST)
+			set = FLOW_CLOSED;
+		else if (tcp_flags & TCP_FIN)
+			set = FLOW_FIN_CLIENT | (have & FLOW_FIN_ENDPOINT ? FLOW_CLOSED : 0);
+		if (set & ~have)
+			flow_mark(key, flow->row, flow->pending, set);
+		if (tcp_flags & (TCP_SYN | TCP_RST))
+			return;
+	}
+	if (flow->pending && have & FLOW_REPLIED)
+		flow_promote(key, flow->row, now_seconds());
+}
+
+/* What an endpoint's packet means to its flow. UDP is proved by the first answer. */
+static __always_inline void flow_endpoint_packet(struct flow_key *key, struct flow_ref *flow,
+						 __u8 tcp_flags)
+{
+	__u32 have = flow->row->flags, set = FLOW_REPLIED;
+
+	if (key->proto == IPPROTO_TCP) {
+		if (tcp_flags & TCP_RST)
+			set = FLOW_CLOSED;
+		else if (tcp_flags & TCP_FIN)
+			set |= FLOW_FIN_ENDPOINT | (have & FLOW_FIN_CLIENT ? FLOW_CLOSED : 0);
+	}
+	if (set & ~have)
+		flow_mark(key, flow->row, flow->pending, set);
+	if (flow->pending && key->proto == IPPROTO_UDP)
+		flow_promote(key, flow->row, now_seconds());
+}
+
+/* Whether a SYN begins a new connection on a row whose last one has ended. */
+static __always_inline bool flow_reopens(const struct flow *row, const struct pkt *p)
+{
+	return row->flags & FLOW_CLOSED && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
+struct claim {
+	struct flow_key key;
+	struct flow row;
+	__u32 base;
+	__u8 found;   /* a candidate is there */
+	__u8 closed;  /* ... but a closed flow's pair has to go first */
+	__u8 pending; /* the table it is in */
+	__u8 pad;
+};
+
+/* The same flow through the same front: what is left of a pair whose other half is gone. */
+static __always_inline bool same_flow(const struct flow *a, const struct flow *b)
+{
+	return addr_equal(a->nat_addr, b->nat_addr) && addr_equal(a->peer, b->peer) &&
+	       a->nat_port_be == b->nat_port_be && a->client_port_be == b->client_port_be;
+}
+
+/* Tries one candidate of a claim. Returns 1 to stop the loop. */
+static long claim_candidate(__u64 i, struct claim *c)
+{
+	struct flow_ref taken;
+
+	/* The first candidate is the client's own port, then every 7th of the others from a hashed start. */
+	if (i)
+		c->key.dport_be = bpf_htons(REMAP_FIRST_PORT +
+					    (c->base + (__u32)i * 7) % (0x10000 - REMAP_FIRST_PORT));
+	taken = flow_find(&c->key);
+	if (!taken.row) {
+		c->found = !flow_insert(&c->key, &c->row, true, BPF_NOEXIST);
+		c->pending = true;
+		return c->found;
+	}
+	c->pending = taken.pending;
+	c->closed = taken.row->flags & FLOW_CLOSED ? 1 : 0;
+	c->found = c->closed || same_flow(taken.row, &c->row);
+	return c->found;
+}
+
+/*
+ * Makes both rows of a new flow on the node that runs its endpoint: picks the source port that the endpoint
+ * will see (the client's own unless another flow has it) and sets row->client_port_be. Returns 0, or a
+ * negative drop reason.
+ */
+__noinline int flow_claim(struct flow_key *key, struct flow *row, __u32 hash)
+{
+	struct claim c = { .base = hash };
+
+	if (!key || !row)
+		return -DROP_FLOW_INSERT;
+	row->flags |= FLOW_PAIRED;
+	row->client_port_be = key->sport_be;
+	mirror_key(key, row, &c.key);
+	mirror_row(key, row, &c.row);
+	bpf_loop(REMAP_CANDIDATES, claim_candidate, &c, 0);
+	if (!c.found)
+		return -DROP_REMAP_EXHAUSTED;
+	if (c.closed) {
+		struct flow *old = flow_lookup(&c.key, c.pending);
+
+		if (old)
+			flow_drop(&c.key, old, c.pending);
+		if (flow_insert(&c.key, &c.row, true, BPF_NOEXIST))
+			return -DROP_FLOW_INSERT;
+		c.pending = true;
+	}
+	row->client_port_be = c.key.dport_be;
+	if (flow_insert(key, row, c.pending, BPF_ANY)) {
+		flow_remove(&c.key, c.pending);
+		return -DROP_FLOW_INSERT;
+	}
+	return 0;
+}

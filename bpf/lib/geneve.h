@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The tunnel on the wire (RFC 8926): outer IP, UDP, Geneve with one option of ours, then the inner IP packet.
+ * The outer UDP checksum is zero in both families (RFC 6935; both ends are beep).
+ */
+#pragma once
+
+#include "config.h"
+#include "drop.h"
+#include "fib.h"
+#include "pkt.h"
+
+/* Experimental use (RFC 8926, section 7). */
+#define OPTION_CLASS bpf_htons(0xffbe)
+#define OPTION_CRITICAL 0x80
+#define OPTION_FORWARD (OPTION_CRITICAL | 1)
+#define OPTION_RETURN (OPTION_CRITICAL | 2)
+
+#define GENEVE_OAM 0x80	     /* O: a control packet */
+#define GENEVE_CRITICAL 0x40 /* C: critical options present */
+#define TUNNEL_TTL 64
+
+struct geneve {
+	__u8 version_len; /* version 2 bits, option length 6 bits in units of 4 bytes */
+	__u8 flags;
+	__be16 protocol_be;
+	__be32 vni_be; /* 24 bits and a reserved byte */
+};
+
+struct geneve_option {
+	__be16 class_be;
+	__u8 type;
+	__u8 len; /* 5 bits, units of 4 bytes, without this header */
+};
+
+/* Forward: the endpoint that the ingress node chose. */
+struct forward_body {
+	__u8 addr[16];
+	__be16 port_be;
+	__be16 flags_be; /* 0; others are for later versions and ignored */
+};
+
+struct tunnel {
+	struct udphdr udp;
+	struct geneve geneve;
+	struct geneve_option option;
+	struct forward_body body; /* forward only */
+};
+_Static_assert(sizeof(struct tunnel) == 40, "tunnel");
+
+#define RETURN_LEN (sizeof(struct tunnel) - sizeof(struct forward_body))
+#define FORWARD_LEN sizeof(struct tunnel)
+
+/* Bytes that the tunnel adds in front of the inner packet: the one place that knows. */
+static __always_inline __u32 tunnel_overhead(bool forward, bool outer_v4)
+{
+	return (outer_v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) +
+	       (forward ? FORWARD_LEN : RETURN_LEN);
+}
+_Static_assert(sizeof(struct iphdr) + FORWARD_LEN == 60, "forward overhead over IPv4");
+_Static_assert(sizeof(struct ipv6hdr) + RETURN_LEN == 60, "return overhead over IPv6");
+
+struct outer_v4 {
+	struct iphdr ip;
+	struct tunnel tunnel;
+};
+
+struct outer_v6 {
+	struct ipv6hdr ip;
+	struct tunnel tunnel;
+};
+
+/* What encapsulation needs to know. Addresses are of one family. */
+struct tunnel_ends {
+	const __u8 *self;
+	const __u8 *peer;
+	const __u8 *endpoint; /* forward only, else NULL */
+	__be16 endpoint_port_be;
+	__be16 source_port_be;
+};
+
+static __always_inline void fill_tunnel(struct tunnel *t, const struct tunnel_ends *ends, __u8 inner_family,
+					__u32 inner_len)
+{
+	bool forward = ends->endpoint;
+	__u32 udp_len = inner_len + (forward ? FORWARD_LEN : RETURN_LEN);
+	__u32 option_len = sizeof(struct geneve_option) + (forward ? sizeof(struct forward_body) : 0);
+
+	t->udp.source = ends->source_port_be;
+	t->udp.dest = bpf_htons(cfg_geneve_port);
+	/* Only a GSO packet can be longer, and each of its segments gets its own length. */
+	t->udp.len = bpf_htons(udp_len > 0xffff ? 0xffff : udp_len);
+	t->udp.check = 0;
+	t->geneve.version_len = option_len / 4;
+	t->geneve.flags = GENEVE_CRITICAL;
+	t->geneve.protocol_be = inner_family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	t->geneve.vni_be = bpf_htonl(cfg_geneve_vni << 8);
+	t->option.class_be = OPTION_CLASS;
+	t->option.type = forward ? OPTION_FORWARD : OPTION_RETURN;
+	t->option.len = (option_len - sizeof(struct geneve_option)) / 4;
+	if (forward) {
+		addr_copy(t->body.addr, ends->endpoint);
+		t->body.port_be = ends->endpoint_port_be;
+		t->body.flags_be = 0;
+	}
+}
+
+/* RFC 1071 over a header of 20 bytes whose check field is zero. */
+static __always_inline __sum16 header_checksum(const struct iphdr *ip)
+{
+	const __u16 *words = (const __u16 *)ip;
+	__u32 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p, const struct tunnel_ends *ends)
+{
+	__u32 overhead = tunnel_overhead(ends->endpoint, true), len = p->l3_len + overhead;
+	struct outer_v4 outer = {};
+
+	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
+					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
+		return -DROP_ADJUST_ROOM;
+	outer.ip.version = 4;
+	outer.ip.ihl = 5;
+	outer.ip.tos = p->tos;
+	outer.ip.tot_len = bpf_htons(len > 0xffff ? 0xffff : len);
+	outer.ip.frag_off = IP_DF; /* so an identification of 0 is enough (RFC 6864) */
+	outer.ip.ttl = TUNNEL_TTL;
+	outer.ip.protocol = IPPROTO_UDP;
+	outer.ip.saddr = addr_v4(ends->self);
+	outer.ip.daddr = addr_v4(ends->peer);
+	outer.ip.check = header_checksum(&outer.ip);
+	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
+	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
+		return -DROP_WRITE;
+	return 0;
+}
+
+static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p, const struct tunnel_ends *ends)
+{
+	__u32 overhead = tunnel_overhead(ends->endpoint, false);
+	__u32 len = p->l3_len + overhead - sizeof(struct ipv6hdr);
+	struct outer_v6 outer = {};
+
+	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 |
+					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
+		return -DROP_ADJUST_ROOM;
+	outer.ip.version = 6;
+	outer.ip.priority = p->tos >> 4;
+	outer.ip.flow_lbl[0] = p->tos << 4;
+	outer.ip.payload_len = bpf_htons(len > 0xffff ? 0xffff : len);
+	outer.ip.nexthdr = IPPROTO_UDP;
+	outer.ip.hop_limit = TUNNEL_TTL;
+	addr_copy((__u8 *)&outer.ip.saddr, ends->self);
+	addr_copy((__u8 *)&outer.ip.daddr, ends->peer);
+	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
+	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
+		return -DROP_WRITE;
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Choosing an endpoint: policy is in user space, which puts only eligible endpoints into a front's
+ * generation and draws its ring; here a keyed hash of the client picks a slot.
+ */
+#pragma once
+
+#include "config.h"
+#include "drop.h"
+#include "maps.h"
+#include "pkt.h"
+
+/* RFC 6335, section 6: the dynamic ports, from which the tunnel's source port is taken. */
+#define DYNAMIC_PORTS 0xc000
+
+static __always_inline __u64 rotate(__u64 x, int by)
+{
+	return x << by | x >> (64 - by);
+}
+
+static __always_inline void sip_round(__u64 *v)
+{
+	v[0] += v[1];
+	v[1] = rotate(v[1], 13) ^ v[0];
+	v[0] = rotate(v[0], 32);
+	v[2] += v[3];
+	v[3] = rotate(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = rotate(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = rotate(v[1], 17) ^ v[2];
+	v[2] = rotate(v[2], 32);
+}
+
+/* SipHash-2-4 (Aumasson and Bernstein, 2012) of three words, as of a message of 24 bytes. */
+static __noinline __u64 siphash(const struct config *cfg, __u64 a, __u64 b, __u64 c)
+{
+	__u64 k0 = ((const __u64 *)cfg->seed)[0], k1 = ((const __u64 *)cfg->seed)[1];
+	__u64 v[4] = {
+		k0 ^ 0x736f6d6570736575ULL,
+		k1 ^ 0x646f72616e646f6dULL,
+		k0 ^ 0x6c7967656e657261ULL,
+		k1 ^ 0x7465646279746573ULL,
+	};
+	__u64 words[4] = { a, b, c, 24ULL << 56 };
+
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		v[3] ^= words[i];
+		sip_round(v);
+		sip_round(v);
+		v[0] ^= words[i];
+	}
+	v[2] ^= 0xff;
+	sip_round(v);
+	sip_round(v);
+	sip_round(v);
+	sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The hash of a client's address and, without affinity, of its port and of the front's port and protocol. */
+static __always_inline __u64 flow_hash(const struct config *cfg, const struct flow_key *key,
+				       bool client_only)
+{
+	const __u64 *addr = (const __u64 *)key->src;
+	__u64 ports = 0;
+
+	if (!client_only)
+		ports = (__u64)bpf_ntohs(key->sport_be) << 32 |
+			(__u64)bpf_ntohs(key->dport_be) << 16 | key->proto;
+	return siphash(cfg, addr[0], addr[1], ports);
+}
+
+/* Spreads the flows of one pair of nodes over RSS queues and ECMP paths. */
+static __always_inline __be16 tunnel_source_port(__u64 hash, const struct flow_key *key)
+{
+	__u32 mixed = ((__u32)hash ^ key->sport_be) * 0x9e3779b1u;
+
+	return bpf_htons(DYNAMIC_PORTS | mixed >> 18);
+}
+
+/* Finds the endpoint for a new flow. Returns 0 and sets *found, or a negative drop reason. */
+static __always_inline int select_endpoint(const struct front_meta *front, __u64 hash,
+					   const struct endpoint **found)
+{
+	struct endpoint_key key = { .front_id = front->id, .generation = front->generation };
+	struct ring_key at = { .front_id = front->id, .generation = front->generation };
+	struct ring_block *block;
+	__u32 slot;
+
+	if (!front->count)
+		return -DROP_NO_ENDPOINT;
+	if (front->ring_size) {
+		slot = hash % front->ring_size;
+		at.block = slot / RING_BLOCK;
+		block = bpf_map_lookup_elem(&FRONT_RING, &at);
+		if (!block)
+			return -DROP_FRONT_INCOMPLETE;
+		key.index = block->index[slot % RING_BLOCK];
+	}
+	*found = bpf_map_lookup_elem(&FRONT_ENDPOINTS, &key);
+	return *found ? 0 : -DROP_FRONT_INCOMPLETE;
+}

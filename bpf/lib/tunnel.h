@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Both ends of the tunnel: putting a packet into it towards a peer, and judging and unwrapping what a peer
+ * sent. Congestion marks follow RFC 6040 at both ends.
+ */
+#pragma once
+
+#include "fib.h"
+#include "geneve.h"
+#include "maps.h"
+#include "mtu.h"
+#include "parse.h"
+#include "pkt.h"
+
+#define ECN_MASK 3
+#define ECN_NOT_ECT 0
+#define ECN_ECT_1 1
+#define ECN_CE 3
+
+/* The end of a tunnel on this node for a peer's family; NULL: there is none. */
+static __always_inline const __u8 *underlay_for(const struct config *cfg, const __u8 *peer)
+{
+	const __u8 *self = addr_is_v4(peer) ? cfg->underlay_v4 : cfg->underlay_v6;
+
+	return addr_is_zero(self) ? NULL : self;
+}
+
+/*
+ * Sends the packet to a peer. forward_to is the endpoint on that peer (address and port), or NULL for the
+ * return leg. The caller has translated the inner packet. Returns a verdict or a negative drop reason.
+ */
+__noinline int tunnel_send(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			   const struct flow *flow, bool forward)
+{
+	struct tunnel_ends ends = {};
+	struct egress out;
+	bool outer_v4;
+	int err;
+
+	if (!cfg || !p || !flow)
+		return -DROP_NO_UNDERLAY;
+	outer_v4 = addr_is_v4(flow->peer);
+	ends.self = underlay_for(cfg, flow->peer);
+	ends.peer = flow->peer;
+	ends.endpoint = forward ? flow->nat_addr : NULL;
+	ends.endpoint_port_be = flow->nat_port_be;
+	ends.source_port_be = flow->tunnel_port_be;
+	if (!ends.self)
+		return -DROP_NO_UNDERLAY;
+	err = fib_lookup(skb, ends.self, flow->peer, p->tos, 0, &out);
+	if (err)
+		return err;
+	if (wire_len(skb, p) + tunnel_overhead(forward, outer_v4) > out.mtu)
+		return -DROP_TOO_BIG;
+	/* A SYN announces what comes back on the other kind of leg. */
+	err = clamp_syn(skb, p, out.mtu, outer_v4, !forward);
+	if (err)
+		return err;
+	err = outer_v4 ? push_v4(skb, p, &ends) : push_v6(skb, p, &ends);
+	if (err)
+		return err;
+	return redirect_to(skb, &out);
+}
+
+/* What a tunnel packet for us carries. */
+struct received {
+	struct pkt inner;
+	__u32 outer_len; /* bytes from the outer IP header to the inner one */
+	__u8 type;	 /* OPTION_FORWARD or OPTION_RETURN */
+	__u8 outer_tos;
+	__u8 outer_family;
+	__u8 pad;
+	struct socket_key target; /* forward only */
+};
+
+/*
+ * Reads a UDP packet to our tunnel port on our underlay address. Returns PASS if it is none of ours (another
+ * VNI or option class), 1 if *r describes it, or a negative drop reason if it is ours but not our format.
+ */
+static __always_inline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
+{
+	struct tunnel *t = header(skb, p->l4_off, RETURN_LEN);
+	__be16 ethertype;
+
+	if (!t || t->geneve.vni_be >> 8 != bpf_htonl(cfg_geneve_vni << 8) >> 8)
+		return PASS;
+	if (!(t->geneve.version_len & 0x3f) || t->option.class_be != OPTION_CLASS)
+		return PASS;
+	r->type = t->option.type;
+	r->outer_tos = p->tos;
+	r->outer_family = p->family;
+	ethertype = t->geneve.protocol_be;
+	if (t->geneve.version_len >> 6 || t->geneve.flags != GENEVE_CRITICAL || t->udp.check)
+		return -DROP_TUNNEL_MALFORMED;
+	if (r->type == OPTION_RETURN) {
+		if (t->geneve.version_len != 1 || t->option.len)
+			return -DROP_TUNNEL_MALFORMED;
+		r->outer_len = p->l4_off - p->l3_off + RETURN_LEN;
+	} else if (r->type == OPTION_FORWARD) {
+		if (t->geneve.version_len != 6 || t->option.len != sizeof(t->body) / 4)
+			return -DROP_TUNNEL_MALFORMED;
+		r->outer_len = p->l4_off - p->l3_off + FORWARD_LEN;
+		t = header(skb, p->l4_off, FORWARD_LEN);
+		if (!t)
+			return -DROP_TUNNEL_MALFORMED;
+		addr_copy(r->target.addr, t->body.addr);
+		r->target.port_be = t->body.port_be;
+	} else {
+		return -DROP_TUNNEL_MALFORMED;
+	}
+	if (!parse_ip(skb, p->l3_off + r->outer_len, ethertype, &r->inner))
+		return -DROP_TUNNEL_INNER;
+	if ((r->inner.key.proto != IPPROTO_TCP && r->inner.key.proto != IPPROTO_UDP) ||
+	    r->inner.fragment != FRAGMENT_NONE)
+		return -DROP_TUNNEL_INNER;
+	r->target.proto = r->inner.key.proto;
+	return 1;
+}
+
+/* RFC 6040, section 4.2, figure 4. Returns the inner packet's new field, or -1 for a packet to drop. */
+static __always_inline int combine_ecn(__u8 inner, __u8 outer)
+{
+	inner &= ECN_MASK;
+	outer &= ECN_MASK;
+	if (outer == ECN_CE)
+		return inner == ECN_NOT_ECT ? -1 : ECN_CE;
+	if (outer == ECN_ECT_1 && inner != ECN_NOT_ECT && inner != ECN_CE)
+		return ECN_ECT_1;
+	return inner;
+}
+
+static __always_inline int write_tos(struct __sk_buff *skb, const struct pkt *p, __u8 tos)
+{
+	__be16 from, to;
+
+	if (p->family == AF_INET) {
+		struct iphdr *ip = header(skb, p->l3_off, sizeof(*ip));
+
+		if (!ip)
+			return -DROP_WRITE;
+		from = bpf_htons(((__u8 *)ip)[0] << 8 | p->tos);
+		to = bpf_htons(((__u8 *)ip)[0] << 8 | tos);
+		if (bpf_l3_csum_replace(skb, p->l3_off + 10, from, to, sizeof(to)))
+			return -DROP_WRITE;
+	} else {
+		struct ipv6hdr *ip6 = header(skb, p->l3_off, sizeof(*ip6));
+
+		if (!ip6)
+			return -DROP_WRITE;
+		to = bpf_htons(6 << 12 | tos << 4 | (ip6->flow_lbl[0] & 0xf));
+	}
+	if (bpf_skb_store_bytes(skb, p->l3_off, &to, sizeof(to), BPF_F_RECOMPUTE_CSUM))
+		return -DROP_WRITE;
+	return 0;
+}
+
+/* Takes the outer headers off; r->inner describes the packet as it then is. */
+__noinline int tunnel_unwrap(struct __sk_buff *skb, struct received *r)
+{
+	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
+	__be16 ethertype;
+	struct pkt *p;
+	int ecn;
+
+	if (!r)
+		return -DROP_ADJUST_ROOM;
+	p = &r->inner;
+	ecn = combine_ecn(p->tos, r->outer_tos);
+	if (ecn < 0)
+		return -DROP_ECN;
+	/* Names the inner protocol where it is another than the outer (Linux 6.3). */
+	if (p->family != r->outer_family)
+		flags |= p->family == AF_INET ? BPF_F_ADJ_ROOM_DECAP_L3_IPV4 :
+						BPF_F_ADJ_ROOM_DECAP_L3_IPV6;
+	if (bpf_skb_adjust_room(skb, -(__s32)r->outer_len, BPF_ADJ_ROOM_MAC, flags))
+		return -DROP_ADJUST_ROOM;
+	p->l3_off -= r->outer_len;
+	p->l4_off -= r->outer_len;
+	if (p->family != r->outer_family && cfg_l2_len) {
+		ethertype = p->family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+		if (bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &ethertype,
+					sizeof(ethertype), 0))
+			return -DROP_WRITE;
+	}
+	if (ecn != (p->tos & ECN_MASK)) {
+		__u8 tos = (p->tos & ~ECN_MASK) | ecn;
+
+		if (write_tos(skb, p, tos))
+			return -DROP_WRITE;
+		p->tos = tos;
+	}
+	return 0;
+}
+
+/* Hands an answer to the client: by the way its packets come in, if the flow is known. */
+__noinline int to_client(struct __sk_buff *skb, const struct pkt *p, const struct flow *row)
+{
+	struct egress out;
+	int err;
+
+	if (!p)
+		return -DROP_NO_ROUTE;
+	err = fib_lookup(skb, p->key.src, p->key.dst, p->tos, row ? row->uplink : 0, &out);
+	if (!err) {
+		if (wire_len(skb, p) > out.mtu)
+			return -DROP_TOO_BIG;
+		return redirect_to(skb, &out);
+	}
+	if (!row)
+		return err;
+	return redirect_by_mac(skb, row, p->family);
+}
