@@ -24,7 +24,8 @@ static __always_inline bool is_forged_tunnel(struct __sk_buff *skb, struct pkt *
 	       t->option.class_be == OPTION_CLASS;
 }
 
-static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
+static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg,
+					   struct pkt *p)
 {
 	struct flow_ref flow;
 	struct rewrite to = { .source = true };
@@ -64,7 +65,8 @@ int beep_egress(struct __sk_buff *skb)
 	}
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))
 		return TCX_NEXT;
-	if ((p.key.proto != IPPROTO_TCP && p.key.proto != IPPROTO_UDP) || p.fragment == FRAGMENT_LATER)
+	if ((p.key.proto != IPPROTO_TCP && p.key.proto != IPPROTO_UDP) ||
+	    p.fragment == FRAGMENT_LATER)
 		return TCX_NEXT;
 	if (is_forged_tunnel(skb, &p))
 		step = -DROP_FORGED_TUNNEL;

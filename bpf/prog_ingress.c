@@ -28,8 +28,8 @@ static __always_inline void remember_macs(struct __sk_buff *skb, struct flow *ro
 }
 
 /* Sends a client's packet to its flow's endpoint: up the stack, or to the node that has it. */
-static __always_inline int to_endpoint(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-				       struct flow *row)
+static __always_inline int to_endpoint(struct __sk_buff *skb, const struct config *cfg,
+				       struct pkt *p, struct flow *row)
 {
 	struct rewrite to = { .sport_be = row->client_port_be, .dport_be = row->nat_port_be };
 
@@ -40,8 +40,8 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 }
 
 /* A client's packet whose flow has a row. */
-static __always_inline int known_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-				      struct flow_ref *flow)
+static __always_inline int known_flow(struct __sk_buff *skb, const struct config *cfg,
+				      struct pkt *p, struct flow_ref *flow)
 {
 	flow_touch(&p->key, flow);
 	if (flow->row->uplink != skb->ifindex)
@@ -143,7 +143,8 @@ static __always_inline bool row_serves(const struct flow *row, const struct pkt 
 }
 
 static __always_inline int new_backend_flow(struct __sk_buff *skb, const struct config *cfg,
-					    const struct pkt *outer, struct received *r, struct flow *row)
+					    const struct pkt *outer, struct received *r,
+					    struct flow *row)
 {
 	int err = check_target(outer, r);
 
@@ -161,8 +162,8 @@ static __always_inline int new_backend_flow(struct __sk_buff *skb, const struct 
 }
 
 /* A client's packet that another node forwarded to an endpoint here. */
-static __always_inline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg, struct pkt *outer,
-					  struct received *r)
+static __always_inline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg,
+					  struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
 	struct rewrite to = { .dport_be = r->target.port_be };
@@ -212,8 +213,8 @@ static __always_inline int forward_tunnel(struct __sk_buff *skb, const struct co
 }
 
 /* An endpoint's answer that another node sends back to a flow that entered here. */
-static __always_inline int return_tunnel(struct __sk_buff *skb, const struct config *cfg, struct pkt *outer,
-					 struct received *r)
+static __always_inline int return_tunnel(struct __sk_buff *skb, const struct config *cfg,
+					 struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
 	struct flow_key key = {};

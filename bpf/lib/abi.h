@@ -87,12 +87,12 @@ struct flow_key {
 _Static_assert(sizeof(struct flow_key) == 40, "flow_key");
 
 enum flow_flag {
-	FLOW_REPLIED = 1,     /* the endpoint has answered (TCP: with anything but a reset) */
-	FLOW_FIN_CLIENT = 2,  /* TCP FIN seen from the client */
+	FLOW_REPLIED = 1,      /* the endpoint has answered (TCP: with anything but a reset) */
+	FLOW_FIN_CLIENT = 2,   /* TCP FIN seen from the client */
 	FLOW_FIN_ENDPOINT = 4, /* TCP FIN seen from the endpoint */
-	FLOW_CLOSED = 8,      /* TCP RST, or FIN both ways: still forwards, free for reuse */
-	FLOW_PAIRED = 16,     /* a mirror row lives beside it: FORWARD or BACKEND, and REVERSE */
-	FLOW_TUNNELLED = 32,  /* the pair is BACKEND and REVERSE */
+	FLOW_CLOSED = 8,       /* TCP RST, or FIN both ways: still forwards, free for reuse */
+	FLOW_PAIRED = 16,      /* a mirror row lives beside it: FORWARD or BACKEND, and REVERSE */
+	FLOW_TUNNELLED = 32,   /* the pair is BACKEND and REVERSE */
 };
 
 struct flow {
@@ -120,7 +120,7 @@ _Static_assert(sizeof(struct node_key) == 16, "node_key");
 
 /* The one row of CONFIG: what may change while the programs run. */
 struct config {
-	__u8 seed[16];	    /* SipHash key of the flow hash, equal on all nodes */
+	__u8 seed[16];	      /* SipHash key of the flow hash, equal on all nodes */
 	__u8 underlay_v4[16]; /* this node's tunnel address; all zero: none of that family */
 	__u8 underlay_v6[16];
 	__u32 abi;   /* BEEP_ABI of the maps beside it */
@@ -144,24 +144,24 @@ enum direction {
 /* Why a packet was dropped. The words for people are in src/datapath/maps. */
 enum drop_reason {
 	DROP_UNUSED = 0,
-	DROP_NO_ENDPOINT = 1,	    /* a new flow through a front that has no endpoint */
-	DROP_FRONT_INCOMPLETE = 2,  /* FRONT_META names a ring block or an endpoint that is not there */
-	DROP_FRAGMENT = 3,	    /* a fragment of a flow through a front */
-	DROP_FLOW_INSERT = 4,	    /* no row could be made for a new flow */
+	DROP_NO_ENDPOINT = 1, /* a new flow through a front that has no endpoint */
+	DROP_FRONT_INCOMPLETE =
+		2,	      /* FRONT_META names a ring block or an endpoint that is not there */
+	DROP_FRAGMENT = 3,    /* a fragment of a flow through a front */
+	DROP_FLOW_INSERT = 4, /* no row could be made for a new flow */
 	DROP_REMAP_EXHAUSTED = 5,   /* no free source port towards the endpoint */
 	DROP_NO_UNDERLAY = 6,	    /* the peer's family has no tunnel address on this node */
 	DROP_NO_ROUTE = 7,	    /* the FIB has no route to the peer or to the client */
 	DROP_FORWARDING_OFF = 8,    /* the kernel's forwarding sysctl is off */
 	DROP_TOO_BIG = 9,	    /* does not fit the egress MTU once encapsulated */
-	DROP_ADJUST_ROOM = 10,	    /* the kernel refused to make or remove room for headers */
-	DROP_WRITE = 11,	    /* the kernel refused a write into the packet */
-	DROP_TUNNEL_MALFORMED = 12, /* our VNI and option class, but not our format */
-	DROP_TUNNEL_INNER = 13,	    /* the inner packet is not one that beep tunnels */
-	DROP_UNKNOWN_PEER = 14,	    /* a tunnel from an address that is not in NODE_ALLOW */
-	DROP_UNKNOWN_TARGET = 15,   /* a tunnel to a socket that is not in POD_TARGETS */
-	DROP_WRONG_PEER = 16,	    /* a return from another node than the flow's */
-	DROP_NO_FLOW = 17,	    /* a return that matches no flow and no front */
-	DROP_ECN = 18,		    /* congestion marked outside, inner not ECN-capable (RFC 6040) */
-	DROP_FORGED_TUNNEL = 19,    /* our tunnel format leaving this node, but not made by beep */
-	DROP_REASONS = 20,
+	DROP_KERNEL_REFUSED = 10,   /* the kernel refused to resize the packet or a write into it */
+	DROP_TUNNEL_MALFORMED = 11, /* our VNI and option class, but not our format */
+	DROP_TUNNEL_INNER = 12,	    /* the inner packet is not one that beep tunnels */
+	DROP_UNKNOWN_PEER = 13,	    /* a tunnel from an address that is not in NODE_ALLOW */
+	DROP_UNKNOWN_TARGET = 14,   /* a tunnel to a socket that is not in POD_TARGETS */
+	DROP_WRONG_PEER = 15,	    /* a return from another node than the flow's */
+	DROP_NO_FLOW = 16,	    /* a return that matches no flow and no front */
+	DROP_ECN = 17,		 /* congestion marked outside, inner not ECN-capable (RFC 6040) */
+	DROP_FORGED_TUNNEL = 18, /* our tunnel format leaving this node, but not made by beep */
+	DROP_REASONS = 19,
 };

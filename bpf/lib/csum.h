@@ -33,8 +33,8 @@ static __always_inline __u64 checksum_flags(const struct pkt *p)
 	return p->key.proto == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
-static __always_inline int rewrite_addr_v4(struct __sk_buff *skb, const struct pkt *p, const __u8 *old,
-					   const struct rewrite *to)
+static __always_inline int rewrite_addr_v4(struct __sk_buff *skb, const struct pkt *p,
+					   const __u8 *old, const struct rewrite *to)
 {
 	__be32 from = addr_v4(old), addr = addr_v4(to->addr);
 	__u32 off = p->l3_off + (to->source ? 12 : 16);
@@ -43,12 +43,12 @@ static __always_inline int rewrite_addr_v4(struct __sk_buff *skb, const struct p
 				checksum_flags(p) | BPF_F_PSEUDO_HDR | sizeof(addr)) ||
 	    bpf_l3_csum_replace(skb, p->l3_off + 10, from, addr, sizeof(addr)) ||
 	    bpf_skb_store_bytes(skb, off, &addr, sizeof(addr), 0))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
-static __always_inline int rewrite_addr_v6(struct __sk_buff *skb, const struct pkt *p, const __u8 *old,
-					   const struct rewrite *to)
+static __always_inline int rewrite_addr_v6(struct __sk_buff *skb, const struct pkt *p,
+					   const __u8 *old, const struct rewrite *to)
 {
 	__u64 flags = checksum_flags(p) | BPF_F_PSEUDO_HDR;
 	__u32 off = p->l3_off + (to->source ? 8 : 24);
@@ -59,7 +59,7 @@ static __always_inline int rewrite_addr_v6(struct __sk_buff *skb, const struct p
 	diff = bpf_csum_diff((__be32 *)old, 16, (__be32 *)to->addr, 16, 0);
 	if (bpf_l4_csum_replace(skb, checksum_off(p), 0, diff, flags) ||
 	    bpf_skb_store_bytes(skb, off, to->addr, 16, 0))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct pkt 
 		return 0;
 	if (bpf_l4_csum_replace(skb, checksum_off(p), from, to, checksum_flags(p) | sizeof(to)) ||
 	    bpf_skb_store_bytes(skb, p->l4_off + field, &to, sizeof(to), 0))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
@@ -81,7 +81,7 @@ __noinline int rewrite(struct __sk_buff *skb, const struct pkt *p, const struct 
 	int err;
 
 	if (!p || !to)
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	old = to->source ? p->key.src : p->key.dst;
 	if (p->family == AF_INET)
 		err = rewrite_addr_v4(skb, p, old, to);

@@ -29,8 +29,8 @@ static __always_inline int fib_reason(long result)
  * Looks up the way from src to dst. oif 0: as a packet that this node makes (policy rules see iif lo);
  * otherwise only through that device. Returns 0 or a negative drop reason.
  */
-static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, const __u8 *dst, __u8 tos,
-				      __u32 oif, struct egress *out)
+static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, const __u8 *dst,
+				      __u8 tos, __u32 oif, struct egress *out)
 {
 	struct bpf_fib_lookup fib = {};
 	__u32 flags = BPF_FIB_LOOKUP_SKIP_NEIGH;
@@ -75,7 +75,7 @@ static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, co
 static __always_inline int ensure_l2(struct __sk_buff *skb)
 {
 	if (!cfg_l2_len && bpf_skb_change_head(skb, ETH_HLEN, 0))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
@@ -83,23 +83,24 @@ static __always_inline int ensure_l2(struct __sk_buff *skb)
 static __always_inline int redirect_to(struct __sk_buff *skb, struct egress *out)
 {
 	if (ensure_l2(skb))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	skb->mark = MARK_OURS;
 	return bpf_redirect_neigh(out->ifindex, &out->next_hop, sizeof(out->next_hop), 0);
 }
 
 /* Sends the packet back along the link-layer path that the client's last frame took. */
-static __always_inline int redirect_by_mac(struct __sk_buff *skb, const struct flow *flow, __u8 family)
+static __always_inline int redirect_by_mac(struct __sk_buff *skb, const struct flow *flow,
+					   __u8 family)
 {
 	struct ethhdr eth;
 
 	if (ensure_l2(skb))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	__builtin_memcpy(eth.h_dest, flow->client_mac, ETH_ALEN);
 	__builtin_memcpy(eth.h_source, flow->uplink_mac, ETH_ALEN);
 	eth.h_proto = family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 	if (bpf_skb_store_bytes(skb, 0, &eth, sizeof(eth), 0))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	skb->mark = MARK_OURS;
 	return bpf_redirect(flow->uplink, 0);
 }

@@ -36,8 +36,8 @@ static __always_inline struct flow *flow_lookup(const struct flow_key *key, bool
 	return bpf_map_lookup_elem(&FLOW_TABLE, key);
 }
 
-static __always_inline long flow_insert(const struct flow_key *key, const struct flow *row, bool pending,
-					__u64 flags)
+static __always_inline long flow_insert(const struct flow_key *key, const struct flow *row,
+					bool pending, __u64 flags)
 {
 	if (pending)
 		return bpf_map_update_elem(&FLOW_PENDING, key, row, flags);
@@ -204,7 +204,8 @@ __noinline int flow_promote(struct flow_key *key, struct flow *row, __u32 now)
  * What a packet of the client's (or one that a peer tunnelled for it) means to its flow. TCP is proved by
  * the client's first packet after the endpoint's answer.
  */
-static __always_inline void flow_client_packet(struct flow_key *key, struct flow_ref *flow, __u8 tcp_flags)
+static __always_inline void flow_client_packet(struct flow_key *key, struct flow_ref *flow,
+					       __u8 tcp_flags)
 {
 	__u32 have = flow->row->flags, set = 0;
 
@@ -270,8 +271,8 @@ static long claim_candidate(__u64 i, struct claim *c)
 
 	/* The first candidate is the client's own port, then every 7th of the others from a hashed start. */
 	if (i)
-		c->key.dport_be = bpf_htons(REMAP_FIRST_PORT +
-					    (c->base + (__u32)i * 7) % (0x10000 - REMAP_FIRST_PORT));
+		c->key.dport_be = bpf_htons(
+			REMAP_FIRST_PORT + (c->base + (__u32)i * 7) % (0x10000 - REMAP_FIRST_PORT));
 	taken = flow_find(&c->key);
 	if (!taken.row) {
 		c->found = !flow_insert(&c->key, &c->row, true, BPF_NOEXIST);

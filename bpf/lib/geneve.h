@@ -79,12 +79,13 @@ struct tunnel_ends {
 	__be16 source_port_be;
 };
 
-static __always_inline void fill_tunnel(struct tunnel *t, const struct tunnel_ends *ends, __u8 inner_family,
-					__u32 inner_len)
+static __always_inline void fill_tunnel(struct tunnel *t, const struct tunnel_ends *ends,
+					__u8 inner_family, __u32 inner_len)
 {
 	bool forward = ends->endpoint;
 	__u32 udp_len = inner_len + (forward ? FORWARD_LEN : RETURN_LEN);
-	__u32 option_len = sizeof(struct geneve_option) + (forward ? sizeof(struct forward_body) : 0);
+	__u32 option_len = sizeof(struct geneve_option) +
+			   (forward ? sizeof(struct forward_body) : 0);
 
 	t->udp.source = ends->source_port_be;
 	t->udp.dest = bpf_htons(cfg_geneve_port);
@@ -93,7 +94,8 @@ static __always_inline void fill_tunnel(struct tunnel *t, const struct tunnel_en
 	t->udp.check = 0;
 	t->geneve.version_len = option_len / 4;
 	t->geneve.flags = GENEVE_CRITICAL;
-	t->geneve.protocol_be = inner_family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	t->geneve.protocol_be = inner_family == AF_INET ? bpf_htons(ETH_P_IP)
+							: bpf_htons(ETH_P_IPV6);
 	t->geneve.vni_be = bpf_htonl(cfg_geneve_vni << 8);
 	t->option.class_be = OPTION_CLASS;
 	t->option.type = forward ? OPTION_FORWARD : OPTION_RETURN;
@@ -119,7 +121,8 @@ static __always_inline __sum16 header_checksum(const struct iphdr *ip)
 	return ~sum;
 }
 
-static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p, const struct tunnel_ends *ends)
+static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p,
+				   const struct tunnel_ends *ends)
 {
 	__u32 overhead = tunnel_overhead(ends->endpoint, true), len = p->l3_len + overhead;
 	struct outer_v4 outer = {};
@@ -127,7 +130,7 @@ static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p, c
 	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
 					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	outer.ip.version = 4;
 	outer.ip.ihl = 5;
 	outer.ip.tos = p->tos;
@@ -140,11 +143,12 @@ static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p, c
 	outer.ip.check = header_checksum(&outer.ip);
 	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
 	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
-static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p, const struct tunnel_ends *ends)
+static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p,
+				   const struct tunnel_ends *ends)
 {
 	__u32 overhead = tunnel_overhead(ends->endpoint, false);
 	__u32 len = p->l3_len + overhead - sizeof(struct ipv6hdr);
@@ -153,7 +157,7 @@ static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p, c
 	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 |
 					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	outer.ip.version = 6;
 	outer.ip.priority = p->tos >> 4;
 	outer.ip.flow_lbl[0] = p->tos << 4;
@@ -164,6 +168,6 @@ static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p, c
 	addr_copy((__u8 *)&outer.ip.daddr, ends->peer);
 	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
 	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }

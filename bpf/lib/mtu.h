@@ -63,14 +63,14 @@ __noinline int clamp_mss(struct __sk_buff *skb, __u32 l4_off, __u32 options_len,
 	from = bpf_htons(options[pos + 2] << 8 | options[pos + 3]);
 	to = bpf_htons(mss);
 	if (bpf_skb_store_bytes(skb, at, &to, sizeof(to), 0))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	/* At an odd offset the option straddles the checksum's words: its bytes count swapped. */
 	if (pos & 1) {
 		from = bpf_htons(from);
 		to = bpf_htons(to);
 	}
 	if (bpf_l4_csum_replace(skb, l4_off + 16, from, to, sizeof(to)))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
@@ -78,8 +78,8 @@ __noinline int clamp_mss(struct __sk_buff *skb, __u32 l4_off, __u32 options_len,
  * Clamps the MSS that the sender of this SYN or SYN-ACK announces, so that what the other side sends fits
  * the tunnel back towards it. data_forward: those segments travel on forward tunnels.
  */
-static __always_inline int clamp_syn(struct __sk_buff *skb, const struct pkt *p, __u32 mtu, bool outer_v4,
-				     bool data_forward)
+static __always_inline int clamp_syn(struct __sk_buff *skb, const struct pkt *p, __u32 mtu,
+				     bool outer_v4, bool data_forward)
 {
 	__u32 taken = tunnel_overhead(data_forward, outer_v4) + sizeof(struct tcphdr) +
 		      (p->family == AF_INET ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));

@@ -77,7 +77,8 @@ struct received {
  * Reads a UDP packet to our tunnel port on our underlay address. Returns PASS if it is none of ours (another
  * VNI or option class), 1 if *r describes it, or a negative drop reason if it is ours but not our format.
  */
-static __always_inline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
+static __always_inline int tunnel_read(struct __sk_buff *skb, const struct pkt *p,
+				       struct received *r)
 {
 	struct tunnel *t = header(skb, p->l4_off, RETURN_LEN);
 	__be16 ethertype;
@@ -137,20 +138,20 @@ static __always_inline int write_tos(struct __sk_buff *skb, const struct pkt *p,
 		struct iphdr *ip = header(skb, p->l3_off, sizeof(*ip));
 
 		if (!ip)
-			return -DROP_WRITE;
+			return -DROP_KERNEL_REFUSED;
 		from = bpf_htons(((__u8 *)ip)[0] << 8 | p->tos);
 		to = bpf_htons(((__u8 *)ip)[0] << 8 | tos);
 		if (bpf_l3_csum_replace(skb, p->l3_off + 10, from, to, sizeof(to)))
-			return -DROP_WRITE;
+			return -DROP_KERNEL_REFUSED;
 	} else {
 		struct ipv6hdr *ip6 = header(skb, p->l3_off, sizeof(*ip6));
 
 		if (!ip6)
-			return -DROP_WRITE;
+			return -DROP_KERNEL_REFUSED;
 		to = bpf_htons(6 << 12 | tos << 4 | (ip6->flow_lbl[0] & 0xf));
 	}
 	if (bpf_skb_store_bytes(skb, p->l3_off, &to, sizeof(to), BPF_F_RECOMPUTE_CSUM))
-		return -DROP_WRITE;
+		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
 
@@ -163,30 +164,30 @@ __noinline int tunnel_unwrap(struct __sk_buff *skb, struct received *r)
 	int ecn;
 
 	if (!r)
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	p = &r->inner;
 	ecn = combine_ecn(p->tos, r->outer_tos);
 	if (ecn < 0)
 		return -DROP_ECN;
 	/* Names the inner protocol where it is another than the outer (Linux 6.3). */
 	if (p->family != r->outer_family)
-		flags |= p->family == AF_INET ? BPF_F_ADJ_ROOM_DECAP_L3_IPV4 :
-						BPF_F_ADJ_ROOM_DECAP_L3_IPV6;
+		flags |= p->family == AF_INET ? BPF_F_ADJ_ROOM_DECAP_L3_IPV4
+					      : BPF_F_ADJ_ROOM_DECAP_L3_IPV6;
 	if (bpf_skb_adjust_room(skb, -(__s32)r->outer_len, BPF_ADJ_ROOM_MAC, flags))
-		return -DROP_ADJUST_ROOM;
+		return -DROP_KERNEL_REFUSED;
 	p->l3_off -= r->outer_len;
 	p->l4_off -= r->outer_len;
 	if (p->family != r->outer_family && cfg_l2_len) {
 		ethertype = p->family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 		if (bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &ethertype,
 					sizeof(ethertype), 0))
-			return -DROP_WRITE;
+			return -DROP_KERNEL_REFUSED;
 	}
 	if (ecn != (p->tos & ECN_MASK)) {
 		__u8 tos = (p->tos & ~ECN_MASK) | ecn;
 
 		if (write_tos(skb, p, tos))
-			return -DROP_WRITE;
+			return -DROP_KERNEL_REFUSED;
 		p->tos = tos;
 	}
 	return 0;

@@ -49,17 +49,16 @@ const (
 	BeepDropReasonDROP_NO_ROUTE         BeepDropReason = 7
 	BeepDropReasonDROP_FORWARDING_OFF   BeepDropReason = 8
 	BeepDropReasonDROP_TOO_BIG          BeepDropReason = 9
-	BeepDropReasonDROP_ADJUST_ROOM      BeepDropReason = 10
-	BeepDropReasonDROP_WRITE            BeepDropReason = 11
-	BeepDropReasonDROP_TUNNEL_MALFORMED BeepDropReason = 12
-	BeepDropReasonDROP_TUNNEL_INNER     BeepDropReason = 13
-	BeepDropReasonDROP_UNKNOWN_PEER     BeepDropReason = 14
-	BeepDropReasonDROP_UNKNOWN_TARGET   BeepDropReason = 15
-	BeepDropReasonDROP_WRONG_PEER       BeepDropReason = 16
-	BeepDropReasonDROP_NO_FLOW          BeepDropReason = 17
-	BeepDropReasonDROP_ECN              BeepDropReason = 18
-	BeepDropReasonDROP_FORGED_TUNNEL    BeepDropReason = 19
-	BeepDropReasonDROP_REASONS          BeepDropReason = 20
+	BeepDropReasonDROP_KERNEL_REFUSED   BeepDropReason = 10
+	BeepDropReasonDROP_TUNNEL_MALFORMED BeepDropReason = 11
+	BeepDropReasonDROP_TUNNEL_INNER     BeepDropReason = 12
+	BeepDropReasonDROP_UNKNOWN_PEER     BeepDropReason = 13
+	BeepDropReasonDROP_UNKNOWN_TARGET   BeepDropReason = 14
+	BeepDropReasonDROP_WRONG_PEER       BeepDropReason = 15
+	BeepDropReasonDROP_NO_FLOW          BeepDropReason = 16
+	BeepDropReasonDROP_ECN              BeepDropReason = 17
+	BeepDropReasonDROP_FORGED_TUNNEL    BeepDropReason = 18
+	BeepDropReasonDROP_REASONS          BeepDropReason = 19
 )
 
 type BeepEndpoint struct {
