@@ -123,7 +123,8 @@ func (m *equalPacket) Match(actual any) (bool, error) {
 
 func (m *equalPacket) FailureMessage(actual any) string {
 	got, _ := actual.([]byte)
-	return fmt.Sprintf("The packet differs:\n%s\nIt is:\n%s\nExpected:\n%s", Diff(m.want, got, m.except...), Describe(got), Describe(m.want))
+	diff := Diff(m.want, got, m.except...)
+	return fmt.Sprintf("The packet differs:\n%s\nIt is:\n%s\nExpected:\n%s", diff, Describe(got), Describe(m.want))
 }
 
 func (m *equalPacket) NegatedFailureMessage(actual any) string {

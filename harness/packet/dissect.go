@@ -199,12 +199,10 @@ func (w *walker) length(l *layer, claimed, have int, data []byte) (whole bool) {
 		}
 		return false
 	}
-	if claimed < have && claimed >= 0 {
-		rest := data[len(data)-(have-claimed):]
-		padding := w.prefix == "" && w.layers[0].name == "eth" && len(data)+14 <= 60 && strings.Trim(string(rest), "\x00") == ""
-		if !padding && !w.quoted {
-			l.fault("length says %d bytes, %d are there", claimed, have)
-		}
+	rest := data[len(data)-(have-claimed):]
+	padding := w.prefix == "" && w.layers[0].name == "eth" && len(data)+14 <= 60 && strings.Trim(string(rest), "\x00") == ""
+	if len(rest) > 0 && !padding && !w.quoted {
+		l.fault("length says %d bytes, %d are there", claimed, have)
 	}
 	return true
 }

@@ -80,7 +80,8 @@ func Table(seed [16]byte, keys [][]byte, size int) ([]uint16, error) {
 		return nil, nil
 	}
 	if size < len(keys) || len(keys) == 0 || !isPrime(size) {
-		return nil, fmt.Errorf("%w: %d slots for %d keys: want a prime no smaller than the number of keys, as Size gives", ErrRing, size, len(keys))
+		return nil, fmt.Errorf("%w: %d slots for %d keys: want a prime no smaller than the number of keys, as Size gives",
+			ErrRing, size, len(keys))
 	}
 	walks := make([]walk, len(keys))
 	k0, k1 := binary.LittleEndian.Uint64(seed[:8]), binary.LittleEndian.Uint64(seed[8:])
