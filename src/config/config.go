@@ -103,7 +103,7 @@ func (d *Datapath) FixtureState() (model.Desired, error) {
 func (d *Datapath) Seed() [16]byte {
 	var seed [16]byte
 	if d.FlowHashSeed == nil {
-		rand.Read(seed[:]) //nolint:errcheck // documented to never fail since Go 1.24
+		rand.Read(seed[:]) // never fails, says its documentation
 		return seed
 	}
 	binary.LittleEndian.PutUint64(seed[:], *d.FlowHashSeed)

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -237,6 +238,20 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 		`--fixture "front=tcp/192.0.2.1:80,10.42.0.5:0": endpoint "10.42.0.5:0": want a unicast address without a zone and a port from 1 to 65535`,
 		`--no-endpoints (BEEP_NO_ENDPOINTS) "reject": not supported yet, use drop`,
 	}, "\n"))
+}
+
+func TestProblemsAreNotUsage(t *testing.T) {
+	var problems Problems
+	_, err := parse(t, nil, "--max-fronts=0", "--pin-dir=beep")
+	if !errors.As(err, &problems) || len(problems) != 2 {
+		t.Errorf("values: %#v", err)
+	}
+	problems = nil
+	for _, args := range [][]string{{"--no-such-flag"}, {"--max-fronts=many"}} {
+		if _, err := parse(t, nil, args...); err == nil || errors.As(err, &problems) {
+			t.Errorf("usage %v: %#v", args, err)
+		}
+	}
 }
 
 func TestSeed(t *testing.T) {

@@ -28,9 +28,14 @@ const affinitySuffix = ":affinity"
 //	front=tcp/192.0.2.1:80,10.42.1.5:8080@192.0.2.2    a front with an endpoint on a peer
 //
 // A front may end in :affinity, and repeating a front adds endpoints. The peer of an endpoint becomes one of
-// Peers, because its answers return through the tunnel. The Seed stays zero. The error joins one line for
-// each bad fixture, with its text and the remedy.
+// Peers, because its answers return through the tunnel. The Seed stays zero. The error is of type Problems, one
+// line for each bad fixture with its text and the remedy.
 func ParseFixtures(texts []string) (model.Desired, error) {
+	desired, faults := parseFixtures(texts)
+	return desired, faults.orNil()
+}
+
+func parseFixtures(texts []string) (model.Desired, Problems) {
 	set := fixtureSet{peers: map[netip.Addr]string{}, fronts: map[model.Socket]*model.Front{}}
 	for _, text := range texts {
 		if err := set.read(text); err != nil {
@@ -40,7 +45,7 @@ func ParseFixtures(texts []string) (model.Desired, error) {
 	// Relations between fixtures wait for all of them, since their order is free.
 	set.checkPeers()
 	if len(set.faults) > 0 {
-		return model.Desired{}, errors.Join(set.faults...)
+		return model.Desired{}, set.faults
 	}
 	return set.desired(), nil
 }
@@ -56,7 +61,7 @@ type fixtureSet struct {
 	fronts  map[model.Socket]*model.Front
 	// remotes are the fixtures that need a tunnel address of their peer's family.
 	remotes []remote
-	faults  []error
+	faults  Problems
 }
 
 type remote struct {

@@ -20,11 +20,26 @@ const maxInterfaceName = 15
 // of generations, and a typing error should not ask the kernel for gigabytes.
 const maxEndpoints = 1 << 22
 
-// problems gathers one error line each.
-type problems []error
+// Problems are all that is wrong with an operator's input, one line each. The parser's own errors (an unknown
+// flag, a word for a number) are of another type, so errors.As tells usage from values.
+type Problems []error
+
+// Error is one line a problem.
+func (p Problems) Error() string { return errors.Join(p...).Error() }
+
+// Unwrap gives the problems to errors.Is and errors.As.
+func (p Problems) Unwrap() []error { return p }
+
+// orNil is the problems as an error, or nil if there is none.
+func (p Problems) orNil() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
 
 // add notes a problem of the flag: its value, what is wrong with it, and what to do.
-func (p *problems) add(flag, env, value, remedy string) {
+func (p *Problems) add(flag, env, value, remedy string) {
 	name := "--" + flag
 	if env != "" {
 		name += " (" + env + ")"
@@ -33,16 +48,16 @@ func (p *problems) add(flag, env, value, remedy string) {
 }
 
 // number checks the bounds of one number.
-func (p *problems) number(flag, env string, value int, bounds span) {
+func (p *Problems) number(flag, env string, value int, bounds span) {
 	if value < bounds.low || value > bounds.high {
 		p.add(flag, env, strconv.Itoa(value), fmt.Sprintf("out of range, want %s", bounds))
 	}
 }
 
 // Validate reports every problem of the flags at once, one line each that names the flag and its env, the
-// value, and the remedy. kong calls it too, after parsing.
+// value, and the remedy; the error is of type Problems. kong calls it by itself, after parsing.
 func (d *Datapath) Validate() error {
-	var p problems
+	var p Problems
 	p.pinDir(d.PinDir)
 	if d.FixtureRun() && isControllerDir(d.PinDir) {
 		p.add("pin-dir", "BEEP_PIN_DIR", d.PinDir,
@@ -50,9 +65,8 @@ func (d *Datapath) Validate() error {
 	}
 	d.checkNumbers(&p)
 	p.uplinks(d.UplinkIfaces)
-	if _, err := ParseFixtures(d.Fixtures); err != nil {
-		p = append(p, err)
-	}
+	_, faults := parseFixtures(d.Fixtures)
+	p = append(p, faults...)
 	if d.FlowHashSeed != nil && !d.FixtureRun() {
 		p.add("flow-hash-seed", "", strconv.FormatUint(*d.FlowHashSeed, 10),
 			"only goes with --fixture: a cluster's seed comes from the controller")
@@ -71,11 +85,11 @@ func (d *Datapath) Validate() error {
 	default:
 		p.add("no-endpoints", "BEEP_NO_ENDPOINTS", d.NoEndpoints, "want drop")
 	}
-	return errors.Join(p...)
+	return p.orNil()
 }
 
 // checkNumbers checks the bounds of every number.
-func (d *Datapath) checkNumbers(p *problems) {
+func (d *Datapath) checkNumbers(p *Problems) {
 	p.number("max-fronts", "BEEP_MAX_FRONTS", d.MaxFronts, span{1, 65536})
 	p.number("endpoints-per-front", "BEEP_ENDPOINTS_PER_FRONT", d.EndpointsPerFront, span{1, 4096})
 	// Divided, not multiplied: the product of two wild numbers could overflow.
@@ -95,16 +109,16 @@ func (d *Datapath) checkNumbers(p *problems) {
 
 // Validate reports every problem of the flags at once, in the form of Datapath.Validate.
 func (i *Inspect) Validate() error {
-	var p problems
+	var p Problems
 	p.pinDir(i.PinDir)
 	if i.Output != "text" && i.Output != "json" {
 		p.add("output", "", i.Output, "want text or json")
 	}
-	return errors.Join(p...)
+	return p.orNil()
 }
 
 // pinDir checks the form of the path; whether it is on bpffs is for package pinfs to see.
-func (p *problems) pinDir(dir string) {
+func (p *Problems) pinDir(dir string) {
 	switch {
 	case dir == "":
 		p.add("pin-dir", "BEEP_PIN_DIR", dir, "is required: name a directory on bpffs, as "+ControllerPinDir)
@@ -114,7 +128,7 @@ func (p *problems) pinDir(dir string) {
 }
 
 // metricsAddr accepts nothing, or an IP literal (or no host, for every address) and a port.
-func (p *problems) metricsAddr(addr string) {
+func (p *Problems) metricsAddr(addr string) {
 	if addr == "" {
 		return
 	}
@@ -129,7 +143,7 @@ func (p *problems) metricsAddr(addr string) {
 }
 
 // uplinks checks the names of the uplinks and their number.
-func (p *problems) uplinks(names []string) {
+func (p *Problems) uplinks(names []string) {
 	const flag, env = "uplink-iface", "BEEP_UPLINK_IFACES"
 	seen := map[string]bool{}
 	for _, name := range names {

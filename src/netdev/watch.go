@@ -225,8 +225,11 @@ func (t tracker) update(now Link) []Event {
 		return append(events, Event{Appeared, now})
 	}
 	t[now.Index] = now
-	if before.Up != now.Up {
-		events = append(events, Event{map[bool]Kind{true: WentUp, false: WentDown}[now.Up], now})
+	switch {
+	case now.Up && !before.Up:
+		events = append(events, Event{WentUp, now})
+	case before.Up && !now.Up:
+		events = append(events, Event{WentDown, now})
 	}
 	before.Up = now.Up
 	if before != now {

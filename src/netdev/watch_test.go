@@ -125,7 +125,7 @@ func TestWatchSurvivesOverflow(t *testing.T) {
 			apply(<-events)
 		}
 		flood := strings.Repeat("link set p0 up\nlink set p0 down\n", 1500)
-		// The deletions come first, so that their messages are queued, and last, so that they are lost.
+		// Life signs of eth0 and p0 are still queued when the buffer is full; their end is lost.
 		ip(t, "link set eth0 mtu 1400\n"+flood+"link del doomed\nlink del eth0\nlink add eth0 type veth peer name p0\n")
 		ip(t, "link add last type veth peer name plast\n")
 		last, err := open(t).ByName("last")

@@ -78,7 +78,7 @@ func Open(path string) (*Dir, error) {
 // missing. It fails with ErrNotBPFFS, and if the directory could be written by other users.
 func Create(path string) (*Dir, error) {
 	path = filepath.Clean(path)
-	// Checked before anything is made, so that a wrong path leaves no directory on another file system.
+	// Checked before anything is made, so that a wrong path leaves nothing behind. What is made after is ours.
 	existing, err := nearestExisting(path)
 	if err != nil {
 		return nil, err
@@ -86,12 +86,12 @@ func Create(path string) (*Dir, error) {
 	if err := checkBPFFS(path, existing); err != nil {
 		return nil, err
 	}
+	if err := checkOwners(existing); err != nil {
+		return nil, err
+	}
 	for _, dir := range []string{path, filepath.Join(path, mapsDir), filepath.Join(path, linksDir)} {
 		if err := os.MkdirAll(dir, mode); err != nil {
 			return nil, explain(err)
-		}
-		if err := checkOwner(dir); err != nil {
-			return nil, err
 		}
 	}
 	return &Dir{path: path}, nil
@@ -206,21 +206,28 @@ func checkBPFFS(dir, existing string) error {
 	return nil
 }
 
-// checkOwner refuses a directory that another user could fill: the root of bpffs is open to everyone (mode
-// 1777), so somebody else may have made ours first.
-func checkOwner(dir string) error {
-	var stat unix.Stat_t
-	if err := unix.Stat(dir, &stat); err != nil {
-		return explain(&fs.PathError{Op: "stat", Path: dir, Err: err})
+// checkOwners refuses a directory that another user could fill or move away: the root of bpffs is open to
+// everyone (mode 1777), so somebody else may have made ours, or one above it, first.
+func checkOwners(dir string) error {
+	var below unix.Stat_t
+	for first := true; ; first = false {
+		var stat unix.Stat_t
+		if err := unix.Stat(dir, &stat); err != nil {
+			return explain(&fs.PathError{Op: "stat", Path: dir, Err: err})
+		}
+		if !first && stat.Dev != below.Dev {
+			return nil // above the mount, which is not beep's to judge
+		}
+		if uid := os.Geteuid(); stat.Uid != 0 && int(stat.Uid) != uid {
+			return fmt.Errorf("pin directory: %s belongs to user %d and this process is user %d: remove it or chown it",
+				dir, stat.Uid, uid)
+		}
+		// In a sticky directory, such as the root of bpffs, others can add names and not touch ours.
+		if stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0 {
+			return fmt.Errorf("pin directory: %s can be written by other users (mode %04o): chmod 700 it", dir, stat.Mode&0o7777)
+		}
+		below, dir = stat, filepath.Dir(dir)
 	}
-	if uid := os.Geteuid(); int(stat.Uid) != uid {
-		return fmt.Errorf("pin directory %s belongs to user %d and this process is user %d: remove it or chown it",
-			dir, stat.Uid, uid)
-	}
-	if stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0 {
-		return fmt.Errorf("pin directory %s can be written by other users (mode %04o): chmod 700 it", dir, stat.Mode&0o7777)
-	}
-	return nil
 }
 
 // explain adds the remedy to the one refusal that its errno does not explain. Even a look at a name with a

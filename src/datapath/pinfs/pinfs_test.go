@@ -111,8 +111,9 @@ func TestRefusals(t *testing.T) {
 		{"below a file", create, file + "/beep", unix.ENOTDIR, "pin directory: stat " + file + "/beep: not a directory"},
 		{"a name with a dot", create, bpffs + "/beep.d", fs.ErrPermission, "bpffs allows no dot in a name"},
 		{"a reader of a name with a dot", read, bpffs + "/beep.d", fs.ErrPermission, "bpffs allows no dot in a name"},
-		{"writable by all", create, open, nil, "pin directory " + open + " can be written by other users (mode 0777): chmod 700 it"},
-		{"made by another user", create, foreign, nil, "pin directory " + foreign + " belongs to user 65534 and this process is user 0"},
+		{"writable by all", create, open, nil, "pin directory: " + open + " can be written by other users (mode 0777): chmod 700 it"},
+		{"below what another user made", create, foreign + "/beep", nil, "pin directory: " + foreign + " belongs to user 65534 and this process is user 0"},
+		{"made by another user", create, foreign, nil, "pin directory: " + foreign + " belongs to user 65534 and this process is user 0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,8 +126,10 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat(plain + "/beep"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a refused pin directory was made: %v", err)
+	for _, refused := range []string{plain + "/beep", foreign + "/beep", open + "/maps"} {
+		if _, err := os.Stat(refused); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s was made for a refused pin directory: %v", refused, err)
+		}
 	}
 }
 
