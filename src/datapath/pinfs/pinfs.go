@@ -131,8 +131,8 @@ func (d *Dir) Links() ([]Link, error) {
 }
 
 // Publish gives the pin at staged the name final, in place of whatever was pinned there: a reader finds the
-// old object or the new one, never neither. Objects that were opened by either path keep that path in
-// cilium/ebpf's memory, so unpin them by Remove and not by their own method.
+// old object or the new one, never neither. cilium/ebpf's objects remember the path they were pinned at, and
+// Unpin of the replaced one would take the new one's pin away, so use Remove instead of it.
 func (d *Dir) Publish(staged, final string) error {
 	for _, path := range []string{staged, final} {
 		if err := d.owns(path); err != nil {

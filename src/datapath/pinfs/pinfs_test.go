@@ -210,7 +210,8 @@ func TestPublishReplaces(t *testing.T) {
 	dir := mustCreate(t, mountBPFFS(t)+"/beep")
 	final, staged := dir.MapPath("FRONT_META"), dir.MapPath("FRONT_META_next")
 	before, after := newMap(t, "before"), newMap(t, "after")
-	must(t, before.Pin(final))
+	// A map that believes itself at final would remove its successor's pin by Unpin.
+	must(t, before.Pin(staged), dir.Publish(staged, final))
 
 	stop, seen := make(chan struct{}), make(chan error, 1)
 	go func() { seen <- readUntil(final, stop) }()
