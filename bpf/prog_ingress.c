@@ -51,9 +51,12 @@ static __always_inline int known_flow(struct __sk_buff *skb, const struct config
 	return to_endpoint(skb, cfg, p, flow->row);
 }
 
-/* A client's first packet, or the first after its row was lost: the ring names the endpoint. */
-static __always_inline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-				    const struct front_meta *front)
+/*
+ * Makes the rows for a client's first packet, or for the first after they were lost: the ring names the
+ * endpoint. Returns 0 or a negative drop reason.
+ */
+static __noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+			       const struct front_meta *front)
 {
 	__u64 hash = flow_hash(cfg, &p->key, front->flags & FRONT_CLIENT_IP_AFFINITY);
 	const struct endpoint *endpoint;
@@ -69,18 +72,14 @@ static __always_inline int new_flow(struct __sk_buff *skb, const struct config *
 	row.uplink = skb->ifindex;
 	row.front_id = front->id;
 	row.last_seen = now_seconds();
-	row.epoch = cfg->epoch;
+	/* One behind: the first return asks NODE_ALLOW for the peer. */
+	row.epoch = cfg->epoch - 1;
 	row.client_port_be = p->key.sport_be;
 	row.tunnel_port_be = tunnel_source_port(hash, &p->key);
 	remember_macs(skb, &row);
-	if (addr_is_zero(row.peer)) {
-		err = flow_claim(&p->key, &row, hash);
-		if (err)
-			return err;
-	} else if (flow_insert(&p->key, &row, true, BPF_ANY)) {
-		return -DROP_FLOW_INSERT;
-	}
-	return to_endpoint(skb, cfg, p, &row);
+	if (addr_is_zero(row.peer))
+		return flow_claim(&p->key, &row, hash);
+	return flow_insert(&p->key, &row, true, BPF_ANY) ? -DROP_FLOW_INSERT : 0;
 }
 
 static __noinline int client_ingress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
@@ -88,6 +87,7 @@ static __noinline int client_ingress(struct __sk_buff *skb, const struct config 
 	struct flow_ref flow = {};
 	struct socket_key name = {};
 	struct front_meta *front;
+	int err;
 
 	if (p->fragment == FRAGMENT_LATER)
 		return PASS;
@@ -111,7 +111,20 @@ static __noinline int client_ingress(struct __sk_buff *skb, const struct config 
 	}
 	if (flow.row)
 		flow_drop(&p->key, flow.row, flow.pending);
-	return new_flow(skb, cfg, p, front);
+	err = new_flow(skb, cfg, p, front);
+	if (err)
+		return err;
+	flow = flow_find(&p->key);
+	return flow.row ? to_endpoint(skb, cfg, p, flow.row) : -DROP_FLOW_INSERT;
+}
+
+/*
+ * The epoch that a check gets stamped with: read before the maps are asked, so that a row which goes
+ * meanwhile leaves the flow with the old one.
+ */
+static __always_inline __u32 current_epoch(const struct config *cfg)
+{
+	return *(const volatile __u32 *)&cfg->epoch;
 }
 
 static __always_inline bool peer_allowed(const struct pkt *outer)
@@ -142,33 +155,44 @@ static __always_inline bool row_serves(const struct flow *row, const struct pkt 
 	       row->nat_port_be == r->target.port_be;
 }
 
-static __always_inline int new_backend_flow(struct __sk_buff *skb, const struct config *cfg,
-					    const struct pkt *outer, struct received *r,
-					    struct flow *row)
+static __noinline int new_backend_flow(struct __sk_buff *skb, const struct config *cfg,
+				       const struct pkt *outer, struct received *r)
 {
+	__u32 epoch = current_epoch(cfg);
+	struct flow row = { .flags = FLOW_TUNNELLED, .epoch = epoch };
 	int err = check_target(outer, r);
 
 	if (err)
 		return err;
-	addr_copy(row->nat_addr, r->target.addr);
-	addr_copy(row->peer, outer->key.src);
-	row->nat_port_be = r->target.port_be;
-	row->uplink = skb->ifindex;
-	row->last_seen = now_seconds();
-	row->epoch = cfg->epoch;
-	row->flags = FLOW_TUNNELLED;
-	row->tunnel_port_be = outer->key.sport_be;
-	return flow_claim(&r->inner.key, row, bpf_get_prandom_u32());
+	addr_copy(row.nat_addr, r->target.addr);
+	addr_copy(row.peer, outer->key.src);
+	row.nat_port_be = r->target.port_be;
+	row.uplink = skb->ifindex;
+	row.last_seen = now_seconds();
+	row.tunnel_port_be = outer->key.sport_be;
+	return flow_claim(&r->inner.key, &row, bpf_get_prandom_u32());
+}
+
+/* Clamps an unwrapped SYN or SYN-ACK by the way back to the peer that it came from. */
+static __noinline int clamp_unwrapped(struct __sk_buff *skb, const struct pkt *outer,
+				      const struct pkt *p, bool data_forward)
+{
+	struct egress back;
+
+	if (!(p->tcp_flags & TCP_SYN) ||
+	    fib_lookup(skb, outer->key.dst, outer->key.src, 0, 0, &back))
+		return 0;
+	return clamp_syn(skb, p, back.mtu, outer->family == AF_INET, data_forward);
 }
 
 /* A client's packet that another node forwarded to an endpoint here. */
-static __always_inline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg,
-					  struct pkt *outer, struct received *r)
+static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg,
+				     struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
 	struct rewrite to = { .dport_be = r->target.port_be };
+	__u32 epoch = current_epoch(cfg);
 	struct flow_ref flow;
-	struct egress back;
 	int err;
 
 	p->key.kind = FLOW_BACKEND;
@@ -182,44 +206,41 @@ static __always_inline int forward_tunnel(struct __sk_buff *skb, const struct co
 		flow.row = NULL;
 	}
 	if (flow.row) {
-		if (flow.row->epoch != cfg->epoch) {
+		if (flow.row->epoch != epoch) {
 			err = check_target(outer, r);
 			if (err)
 				return err;
-			flow.row->epoch = cfg->epoch;
+			flow.row->epoch = epoch;
 		}
 		flow_touch(&p->key, &flow);
-		to.sport_be = flow.row->client_port_be;
 		flow_client_packet(&p->key, &flow, p->tcp_flags);
 	} else {
-		struct flow row = {};
-
-		err = new_backend_flow(skb, cfg, outer, r, &row);
+		err = new_backend_flow(skb, cfg, outer, r);
 		if (err)
 			return err;
-		to.sport_be = row.client_port_be;
+		flow = flow_find(&p->key);
+		if (!flow.row)
+			return -DROP_FLOW_INSERT;
 	}
+	to.sport_be = flow.row->client_port_be;
 	err = tunnel_unwrap(skb, r);
 	if (err)
 		return err;
-	if (p->tcp_flags & TCP_SYN &&
-	    !fib_lookup(skb, outer->key.dst, outer->key.src, 0, 0, &back)) {
-		err = clamp_syn(skb, p, back.mtu, outer->family == AF_INET, false);
-		if (err)
-			return err;
-	}
+	err = clamp_unwrapped(skb, outer, p, false);
+	if (err)
+		return err;
 	addr_copy(to.addr, r->target.addr);
 	return rewrite(skb, p, &to);
 }
 
 /* An endpoint's answer that another node sends back to a flow that entered here. */
-static __always_inline int return_tunnel(struct __sk_buff *skb, const struct config *cfg,
-					 struct pkt *outer, struct received *r)
+static __noinline int return_tunnel(struct __sk_buff *skb, const struct config *cfg,
+				    struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
+	__u32 epoch = current_epoch(cfg);
 	struct flow_key key = {};
 	struct flow_ref flow;
-	struct egress back;
 	int err;
 
 	addr_copy(key.src, p->key.dst);
@@ -232,10 +253,10 @@ static __always_inline int return_tunnel(struct __sk_buff *skb, const struct con
 	if (flow.row) {
 		if (!addr_equal(flow.row->peer, outer->key.src))
 			return -DROP_WRONG_PEER;
-		if (flow.row->epoch != cfg->epoch) {
+		if (flow.row->epoch != epoch) {
 			if (!peer_allowed(outer))
 				return -DROP_UNKNOWN_PEER;
-			flow.row->epoch = cfg->epoch;
+			flow.row->epoch = epoch;
 		}
 		flow_touch(&key, &flow);
 		flow_endpoint_packet(&key, &flow, p->tcp_flags);
@@ -253,12 +274,9 @@ static __always_inline int return_tunnel(struct __sk_buff *skb, const struct con
 	err = tunnel_unwrap(skb, r);
 	if (err)
 		return err;
-	if (p->tcp_flags & TCP_SYN &&
-	    !fib_lookup(skb, outer->key.dst, outer->key.src, 0, 0, &back)) {
-		err = clamp_syn(skb, p, back.mtu, outer->family == AF_INET, true);
-		if (err)
-			return err;
-	}
+	err = clamp_unwrapped(skb, outer, p, true);
+	if (err)
+		return err;
 	return to_client(skb, p, flow.row);
 }
 

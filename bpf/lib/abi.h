@@ -144,11 +144,10 @@ enum direction {
 /* Why a packet was dropped. The words for people are in src/datapath/maps. */
 enum drop_reason {
 	DROP_UNUSED = 0,
-	DROP_NO_ENDPOINT = 1, /* a new flow through a front that has no endpoint */
-	DROP_FRONT_INCOMPLETE =
-		2,	      /* FRONT_META names a ring block or an endpoint that is not there */
-	DROP_FRAGMENT = 3,    /* a fragment of a flow through a front */
-	DROP_FLOW_INSERT = 4, /* no row could be made for a new flow */
+	DROP_NO_ENDPOINT = 1,	    /* a new flow through a front that has no endpoint */
+	DROP_FRONT_INCOMPLETE = 2,  /* FRONT_META names a row that is not there */
+	DROP_FRAGMENT = 3,	    /* a fragment of a flow through a front */
+	DROP_FLOW_INSERT = 4,	    /* no row could be made for a new flow */
 	DROP_REMAP_EXHAUSTED = 5,   /* no free source port towards the endpoint */
 	DROP_NO_UNDERLAY = 6,	    /* the peer's family has no tunnel address on this node */
 	DROP_NO_ROUTE = 7,	    /* the FIB has no route to the peer or to the client */

@@ -92,11 +92,12 @@ static __always_inline void mirror_key(const struct flow_key *key, const struct 
 	}
 }
 
-/* The other row of a pair: it differs in what it translates to. */
+/* The other row of a pair, made beside the row or in its place: it differs in what it translates to. */
 static __always_inline void mirror_row(const struct flow_key *key, const struct flow *row,
 				       struct flow *mirror)
 {
-	__builtin_memcpy(mirror, row, sizeof(*mirror));
+	if (mirror != row)
+		__builtin_memcpy(mirror, row, sizeof(*mirror));
 	if (key->kind == FLOW_REVERSE) {
 		addr_copy(mirror->nat_addr, key->src);
 		mirror->nat_port_be = key->sport_be;
@@ -249,7 +250,7 @@ static __always_inline bool flow_reopens(const struct flow *row, const struct pk
 
 struct claim {
 	struct flow_key key;
-	struct flow row;
+	struct flow *row; /* as the reverse row while the loop runs */
 	__u32 base;
 	__u8 found;   /* a candidate is there */
 	__u8 closed;  /* ... but a closed flow's pair has to go first */
@@ -275,13 +276,13 @@ static long claim_candidate(__u64 i, struct claim *c)
 			REMAP_FIRST_PORT + (c->base + (__u32)i * 7) % (0x10000 - REMAP_FIRST_PORT));
 	taken = flow_find(&c->key);
 	if (!taken.row) {
-		c->found = !flow_insert(&c->key, &c->row, true, BPF_NOEXIST);
+		c->found = !flow_insert(&c->key, c->row, true, BPF_NOEXIST);
 		c->pending = true;
 		return c->found;
 	}
 	c->pending = taken.pending;
 	c->closed = taken.row->flags & FLOW_CLOSED ? 1 : 0;
-	c->found = c->closed || same_flow(taken.row, &c->row);
+	c->found = c->closed || same_flow(taken.row, c->row);
 	return c->found;
 }
 
@@ -292,14 +293,14 @@ static long claim_candidate(__u64 i, struct claim *c)
  */
 __noinline int flow_claim(struct flow_key *key, struct flow *row, __u32 hash)
 {
-	struct claim c = { .base = hash };
+	struct claim c = { .row = row, .base = hash };
 
 	if (!key || !row)
 		return -DROP_FLOW_INSERT;
 	row->flags |= FLOW_PAIRED;
 	row->client_port_be = key->sport_be;
 	mirror_key(key, row, &c.key);
-	mirror_row(key, row, &c.row);
+	mirror_row(key, row, row);
 	bpf_loop(REMAP_CANDIDATES, claim_candidate, &c, 0);
 	if (!c.found)
 		return -DROP_REMAP_EXHAUSTED;
@@ -308,11 +309,11 @@ __noinline int flow_claim(struct flow_key *key, struct flow *row, __u32 hash)
 
 		if (old)
 			flow_drop(&c.key, old, c.pending);
-		if (flow_insert(&c.key, &c.row, true, BPF_NOEXIST))
+		if (flow_insert(&c.key, row, true, BPF_NOEXIST))
 			return -DROP_FLOW_INSERT;
 		c.pending = true;
 	}
-	row->client_port_be = c.key.dport_be;
+	mirror_row(&c.key, row, row);
 	if (flow_insert(key, row, c.pending, BPF_ANY)) {
 		flow_remove(&c.key, c.pending);
 		return -DROP_FLOW_INSERT;

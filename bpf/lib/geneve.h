@@ -121,8 +121,19 @@ static __always_inline __sum16 header_checksum(const struct iphdr *ip)
 	return ~sum;
 }
 
-static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p,
-				   const struct tunnel_ends *ends)
+/* Names the protocol of the new outermost header, where the packet has a link layer that can. */
+static __always_inline int write_ethertype(struct __sk_buff *skb, __u8 family)
+{
+	__be16 type = family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+
+	if (cfg_l2_len &&
+	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))
+		return -DROP_KERNEL_REFUSED;
+	return 0;
+}
+
+static __noinline int push_v4(struct __sk_buff *skb, const struct pkt *p,
+			      const struct tunnel_ends *ends)
 {
 	__u32 overhead = tunnel_overhead(ends->endpoint, true), len = p->l3_len + overhead;
 	struct outer_v4 outer = {};
@@ -144,11 +155,11 @@ static __always_inline int push_v4(struct __sk_buff *skb, const struct pkt *p,
 	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
 	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
 		return -DROP_KERNEL_REFUSED;
-	return 0;
+	return p->family == AF_INET ? 0 : write_ethertype(skb, AF_INET);
 }
 
-static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p,
-				   const struct tunnel_ends *ends)
+static __noinline int push_v6(struct __sk_buff *skb, const struct pkt *p,
+			      const struct tunnel_ends *ends)
 {
 	__u32 overhead = tunnel_overhead(ends->endpoint, false);
 	__u32 len = p->l3_len + overhead - sizeof(struct ipv6hdr);
@@ -169,5 +180,5 @@ static __always_inline int push_v6(struct __sk_buff *skb, const struct pkt *p,
 	fill_tunnel(&outer.tunnel, ends, p->family, p->l3_len);
 	if (bpf_skb_store_bytes(skb, p->l3_off, &outer, overhead, BPF_F_INVALIDATE_HASH))
 		return -DROP_KERNEL_REFUSED;
-	return 0;
+	return p->family == AF_INET6 ? 0 : write_ethertype(skb, AF_INET6);
 }

@@ -159,7 +159,6 @@ static __always_inline int write_tos(struct __sk_buff *skb, const struct pkt *p,
 __noinline int tunnel_unwrap(struct __sk_buff *skb, struct received *r)
 {
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
-	__be16 ethertype;
 	struct pkt *p;
 	int ecn;
 
@@ -177,12 +176,8 @@ __noinline int tunnel_unwrap(struct __sk_buff *skb, struct received *r)
 		return -DROP_KERNEL_REFUSED;
 	p->l3_off -= r->outer_len;
 	p->l4_off -= r->outer_len;
-	if (p->family != r->outer_family && cfg_l2_len) {
-		ethertype = p->family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-		if (bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &ethertype,
-					sizeof(ethertype), 0))
-			return -DROP_KERNEL_REFUSED;
-	}
+	if (p->family != r->outer_family && write_ethertype(skb, p->family))
+		return -DROP_KERNEL_REFUSED;
 	if (ecn != (p->tos & ECN_MASK)) {
 		__u8 tos = (p->tos & ~ECN_MASK) | ecn;
 
