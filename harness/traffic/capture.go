@@ -25,22 +25,26 @@ import (
 // maxFrame in bytes is the largest frame a device shows: a BIG TCP packet with its headers.
 const maxFrame = 512 << 10
 
-// timespecSize in bytes is struct timespec on a 64-bit machine.
-const timespecSize = 16
+// The ancillary data of a frame: struct timespec on a 64-bit machine, and struct tpacket_auxdata (packet(7)).
+const (
+	timespecSize = 16
+	auxdataSize  = 20
+)
 
 // captureBuffer in bytes is the socket's, large enough for a burst while the reader waits for a processor.
 const captureBuffer = 32 << 20
 
 // CaptureLimits bound what a capture writes.
 type CaptureLimits struct {
-	Snap  int   // bytes kept of a frame; 0 is all
-	Total int64 // bytes of frames after which it only counts; 0 is no limit
+	Snap  int   // bytes kept of a frame; 0 is all. The kernel copies no more, so a small one is cheap
+	Total int64 // bytes kept, after which the capture takes no more frames; 0 is no limit
 }
 
 // Captured counts what a capture saw.
 type Captured struct {
-	Packets int // frames seen, both directions, written or beyond CaptureLimits.Total
-	Dropped int // frames that did not fit the socket's buffer
+	Packets int  // frames written, of both directions
+	Dropped int  // frames that did not fit the socket's buffer
+	Full    bool // CaptureLimits.Total was reached
 }
 
 // Capture is a running capture of one device. It shows what tcpdump would: incoming frames before, and outgoing
@@ -72,7 +76,7 @@ func StartCapture(ns *netns.NS, device, path string, limits CaptureLimits) (*Cap
 		kind = layers.LinkTypeRaw
 	}
 	c := &Capture{limits: limits, done: make(chan struct{})}
-	if c.socket, err = captureSocket(ns, link.Attrs().Index); err != nil {
+	if c.socket, err = captureSocket(ns, link.Attrs().Index, cmp.Or(limits.Snap, maxFrame)); err != nil {
 		return nil, fmt.Errorf("capture %s in namespace %s: %w", device, ns.Name(), err)
 	}
 	if c.raw, err = c.socket.SyscallConn(); err != nil {
@@ -92,7 +96,7 @@ func StartCapture(ns *netns.NS, device, path string, limits CaptureLimits) (*Cap
 }
 
 // captureSocket is bound before it gets a protocol, so it never holds another device's frames.
-func captureSocket(ns *netns.NS, index int) (socket *os.File, err error) {
+func captureSocket(ns *netns.NS, index, snap int) (socket *os.File, err error) {
 	err = ns.Do(func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
@@ -101,6 +105,8 @@ func captureSocket(ns *netns.NS, index int) (socket *os.File, err error) {
 		err = errors.Join(
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, captureBuffer),
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
+			keep(fd, snap),
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: index}))
 		if err != nil {
 			return errors.Join(fmt.Errorf("set up a packet socket: %w", err), unix.Close(fd))
@@ -109,6 +115,12 @@ func captureSocket(ns *netns.NS, index int) (socket *os.File, err error) {
 		return nil
 	})
 	return socket, err
+}
+
+// keep attaches the socket filter that keeps so many bytes of every frame; 0 refuses all.
+func keep(fd, snap int) error {
+	program := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: uint32(snap)}}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &program[0]})
 }
 
 // Stop writes what has arrived so far, closes the file, and returns the counts. It may be called twice.
@@ -126,7 +138,7 @@ func (c *Capture) Stop() (Captured, error) {
 
 func (c *Capture) run() {
 	defer close(c.done)
-	frame, control := make([]byte, maxFrame), make([]byte, unix.CmsgSpace(timespecSize))
+	frame, control := make([]byte, maxFrame), make([]byte, unix.CmsgSpace(timespecSize)+unix.CmsgSpace(auxdataSize))
 	var last error
 	read := func(fd uintptr) (again bool) {
 		last = c.readOne(int(fd), frame, control)
@@ -157,27 +169,46 @@ func (c *Capture) readOne(fd int, frame, control []byte) error {
 	if err != nil {
 		return err
 	}
+	if c.count.Full {
+		return nil // it was queued before the socket refused frames
+	}
+	info := frameInfo(control[:controlLength])
+	info.CaptureLength, info.Length = n, max(n, info.Length)
+	if err := c.pcap.WritePacket(info, frame[:n]); err != nil {
+		return err
+	}
 	c.count.Packets++
+	c.written += int64(n)
 	if c.limits.Total != 0 && c.written >= c.limits.Total {
-		return nil
+		c.count.Full = true
+		return keep(fd, 0)
 	}
-	info := gopacket.CaptureInfo{Timestamp: arrival(control[:controlLength]), Length: n, CaptureLength: n}
-	if c.limits.Snap != 0 {
-		info.CaptureLength = min(n, c.limits.Snap)
-	}
-	c.written += int64(info.CaptureLength)
-	return c.pcap.WritePacket(info, frame[:info.CaptureLength])
+	return nil
 }
 
-// arrival is the kernel's time stamp, so that captures of several wires can be merged in order.
-func arrival(control []byte) time.Time {
-	if header, data, _, err := unix.ParseOneSocketControlMessage(control); err == nil && header.Type == unix.SO_TIMESTAMPNS {
-		var stamp struct{ Seconds, Nanoseconds int64 }
-		if _, err := binary.Decode(data, binary.NativeEndian, &stamp); err == nil {
-			return time.Unix(stamp.Seconds, stamp.Nanoseconds)
+// frameInfo reads the kernel's time stamp, by which captures of several wires can be merged in order, and the
+// frame's length before it was cut.
+func frameInfo(control []byte) gopacket.CaptureInfo {
+	info := gopacket.CaptureInfo{Timestamp: time.Now()}
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return info
+	}
+	for _, message := range messages {
+		switch {
+		case message.Header.Level == unix.SOL_SOCKET && message.Header.Type == unix.SO_TIMESTAMPNS:
+			var stamp struct{ Seconds, Nanoseconds int64 }
+			if _, err := binary.Decode(message.Data, binary.NativeEndian, &stamp); err == nil {
+				info.Timestamp = time.Unix(stamp.Seconds, stamp.Nanoseconds)
+			}
+		case message.Header.Level == unix.SOL_PACKET && message.Header.Type == unix.PACKET_AUXDATA:
+			var aux struct{ Status, Length uint32 } // its first two members
+			if _, err := binary.Decode(message.Data, binary.NativeEndian, &aux); err == nil {
+				info.Length = int(aux.Length)
+			}
 		}
 	}
-	return time.Now()
+	return info
 }
 
 func (c *Capture) countDropped() error {
