@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package maps
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/beep-lb/beep/src/config"
+	"github.com/beep-lb/beep/src/datapath/bpfobj"
+)
+
+// Sizes is max_entries of the maps that flags size, in rows.
+type Sizes struct {
+	FrontMeta, FrontEndpoints, FrontRing, FlowTable, FlowPending, NodeAllow, PodTargets uint32
+}
+
+// generations is how many endpoint sets of one front lie side by side while it changes.
+const generations = 2
+
+// SizesOf computes the sizes that flags ask for; the struct must have passed Validate. FRONT_RING holds the rings
+// of any distribution of the endpoints over the fronts: a ring of n >= 2 endpoints takes the smallest prime
+// number of slots from 50 n on, which is at most two blocks for every three endpoints (reached at n = 3).
+func SizesOf(flags *config.Datapath) Sizes {
+	endpoints := uint32(flags.MaxFronts * flags.EndpointsPerFront)
+	return Sizes{
+		FrontMeta:      uint32(flags.MaxFronts),
+		FrontEndpoints: endpoints * generations,
+		FrontRing:      (endpoints*2/3 + 1) * generations,
+		FlowTable:      uint32(flags.FlowTableMaxEntries),
+		FlowPending:    uint32(flags.FlowTableMaxEntries / 4),
+		NodeAllow:      uint32(flags.NodeAllowMaxEntries),
+		PodTargets:     uint32(flags.PodTargetsMax),
+	}
+}
+
+// ByMap is the sizes by the maps' names.
+func (s Sizes) ByMap() map[string]uint32 {
+	sizes := map[string]uint32{}
+	for _, shape := range shapes {
+		sizes[shape.name] = *shape.entries(&s)
+	}
+	return sizes
+}
+
+// Memory is what a map costs the kernel, in bytes.
+type Memory struct {
+	// Fixed is paid when the map is made.
+	Fixed uint64
+	// Row is paid for each row in use; 0 where rows are made with the map.
+	Row uint64
+}
+
+// The kernel's own bytes (kernel/bpf/hashtab.c of Linux 6.18, htab_map_mem_usage): a bucket's list head and lock,
+// an element's list node and hash, and the free-list node that the allocator adds to an element made on demand.
+const (
+	bucketBytes  = 16
+	elementBytes = 48
+	onDemand     = 8
+)
+
+// Bytes is the expected memory of each map that flags size.
+func (s Sizes) Bytes() map[string]Memory {
+	memory := map[string]Memory{}
+	for _, shape := range shapes {
+		entries := uint64(*shape.entries(&s))
+		row := elementBytes + roundUp8(shape.key) + roundUp8(shape.value)
+		fixed := bucketBytes * powerOfTwo(entries)
+		if shape.preallocated {
+			memory[shape.name] = Memory{Fixed: fixed + entries*row}
+		} else {
+			memory[shape.name] = Memory{Fixed: fixed, Row: row + onDemand}
+		}
+	}
+	return memory
+}
+
+// shape is what there is to know of a map beside its rows.
+type shape struct {
+	name         string
+	flag         string // raises its size
+	preallocated bool
+	key, value   uintptr // bytes
+	entries      func(*Sizes) *uint32
+}
+
+var shapes = []shape{
+	{bpfobj.BeepMapFRONT_META, "--max-fronts", false,
+		unsafe.Sizeof(bpfobj.BeepSocketKey{}), unsafe.Sizeof(bpfobj.BeepFrontMeta{}),
+		func(s *Sizes) *uint32 { return &s.FrontMeta }},
+	{bpfobj.BeepMapFRONT_ENDPOINTS, "--endpoints-per-front", false,
+		unsafe.Sizeof(bpfobj.BeepEndpointKey{}), unsafe.Sizeof(bpfobj.BeepEndpoint{}),
+		func(s *Sizes) *uint32 { return &s.FrontEndpoints }},
+	{bpfobj.BeepMapFRONT_RING, "--endpoints-per-front", false,
+		unsafe.Sizeof(bpfobj.BeepRingKey{}), unsafe.Sizeof(bpfobj.BeepRingBlock{}),
+		func(s *Sizes) *uint32 { return &s.FrontRing }},
+	{bpfobj.BeepMapFLOW_TABLE, "--flow-table-max-entries", true,
+		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
+		func(s *Sizes) *uint32 { return &s.FlowTable }},
+	{bpfobj.BeepMapFLOW_PENDING, "--flow-table-max-entries", true,
+		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
+		func(s *Sizes) *uint32 { return &s.FlowPending }},
+	{bpfobj.BeepMapNODE_ALLOW, "--node-allow-max-entries", true,
+		unsafe.Sizeof(bpfobj.BeepNodeKey{}), unsafe.Sizeof(uint32(0)),
+		func(s *Sizes) *uint32 { return &s.NodeAllow }},
+	{bpfobj.BeepMapPOD_TARGETS, "--pod-targets-max-entries", true,
+		unsafe.Sizeof(bpfobj.BeepSocketKey{}), unsafe.Sizeof(uint32(0)),
+		func(s *Sizes) *uint32 { return &s.PodTargets }},
+}
+
+// flagOf is the flag that sizes a map.
+func flagOf(name string) string {
+	for _, shape := range shapes {
+		if shape.name == name {
+			return shape.flag
+		}
+	}
+	return "nothing, its size is fixed"
+}
+
+func roundUp8(n uintptr) uint64 { return (uint64(n) + 7) &^ 7 }
+
+// powerOfTwo is the smallest power of two that is at least n.
+func powerOfTwo(n uint64) uint64 { return 1 << bits.Len64(n-1) }
