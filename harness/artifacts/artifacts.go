@@ -201,12 +201,12 @@ func root() (string, error) {
 	}
 }
 
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // fileName makes a name that every file system and upload action takes.
 func fileName(name string) string {
 	const longest = 120
-	name = strings.Trim(unsafe.ReplaceAllString(name, "-"), "-.")
+	name = strings.Trim(unfit.ReplaceAllString(name, "-"), "-.")
 	return name[:min(len(name), longest)]
 }
 

@@ -23,7 +23,9 @@ import (
 	"github.com/beep-lb/beep/harness/require"
 )
 
-// dir is where iproute2 keeps named namespaces (ip-netns(8)).
+// dir is where iproute2 keeps named namespaces (ip-netns(8)), so `ip netns exec` finds ours. Only the first
+// `ip netns add` after boot is harmful while namespaces of ours exist: it mounts the directory over itself, and
+// their files can then not be removed (EBUSY). Run it before, or use Create instead.
 const dir = "/run/netns"
 
 // NS is a handle of one network namespace. It is safe for concurrent use.

@@ -133,12 +133,11 @@ func (t *Topology) addPort(host string, port Port) error {
 	segment, ns := t.find(port.LAN, true), t.find(host, false)
 	nl := segment.Netlink()
 	cable := &netlink.Veth{
-		LinkAttrs:     linkAttrs("", lan.MTU), // the kernel picks a name: host and device together may be too long
+		LinkAttrs:     linkAttrs(nextPort(segment), lan.MTU),
 		PeerName:      port.Device,
 		PeerNamespace: netlink.NsFd(ns.FD()),
 		PeerMTU:       uint32(cmp.Or(port.MTU, lan.MTU, DefaultMTU)),
 	}
-	cable.Name = "port" + fmt.Sprint(t.nextPort(port.LAN))
 	if err := nl.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add veth: %w", err)
 	}
@@ -149,7 +148,8 @@ func (t *Topology) addPort(host string, port Port) error {
 	if err := nl.LinkSetMaster(cable, bridge); err != nil {
 		return fmt.Errorf("plug into %s: %w", port.LAN, err)
 	}
-	if err := nl.LinkSetAlias(cable, host+" "+port.Device); err != nil { // shown by ip link
+	// ip link shows this; as a device's name it could be too long.
+	if err := nl.LinkSetAlias(cable, host+" "+port.Device); err != nil {
 		return fmt.Errorf("label the port: %w", err)
 	}
 	if err := setUp(segment, cable.Name); err != nil {
@@ -158,11 +158,12 @@ func (t *Topology) addPort(host string, port Port) error {
 	return addAddrs(ns, port.Device, port.Addrs)
 }
 
-// nextPort is the first number that no port of the LAN has.
-func (t *Topology) nextPort(lan string) int {
+// nextPort is the first name that no port of a LAN has.
+func nextPort(segment *netns.NS) string {
 	for number := 1; ; number++ {
-		if _, err := t.find(lan, true).Netlink().LinkByName(fmt.Sprintf("port%d", number)); err != nil {
-			return number
+		name := fmt.Sprintf("port%d", number)
+		if _, err := segment.Netlink().LinkByName(name); err != nil {
+			return name
 		}
 	}
 }

@@ -3,6 +3,20 @@
 // Package topo declares networks of machines as plain values (Plan), draws them, and builds them out of network
 // namespaces (Topology). Invariant: a Plan says everything that its namespaces hold; no node has a route to
 // another node's pods unless the Plan writes one, since beep must not lean on the CNI for that.
+//
+// A rig is put together like this (tb is *testing.T or GinkgoT(); errors are checked by the spec):
+//
+//	require.Root(tb)
+//	topology := topo.New(tb, topo.TwoNodes(topo.Options{Families: topo.Dual}))
+//	evidence := artifacts.New(tb, topology) // after topo.New, so that it looks before the topology goes
+//	err := evidence.CaptureAll()
+//	err = topology.Offloads(false)
+//	at := netip.AddrPortFrom(topology.Addr("pod-b1", topo.V4), 8080)
+//	_, err = traffic.ServeHTTP(topology.NS("pod-b1"), "pod-b1", at)
+//	beep, err := topology.NS("node-a").Start(exec.Command("beep", "run"))
+//	front := netip.AddrPortFrom(topology.Addr("node-a", topo.V4), 80)
+//	answer, err := traffic.Get(ctx, topology.NS("client"), front)
+//	// answer.Server is pod-b1, answer.Client.Addr() is topology.Addr("client", topo.V4)
 package topo
 
 import (

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
@@ -168,6 +169,158 @@ func TestReadyTopologiesCarryPackets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// largestFrame moves a stream from client to node-a and returns the length of the largest frame that node-a saw.
+func largestFrame(t *testing.T, topology *topo.Topology, at netip.AddrPort) int {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stream.pcap")
+	capture, err := traffic.StartCapture(topology.NS("node-a"), "eth0", path, traffic.CaptureLimits{Snap: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := traffic.Exchange(ctx, topology.NS("client"), at, 4<<20, 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := capture.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	packets, err := traffic.ReadCapture(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := 0
+	for _, packet := range packets {
+		largest = max(largest, packet.Metadata().Length)
+	}
+	return largest
+}
+
+func TestOffloadsDecideWhatIsOnTheWire(t *testing.T) {
+	require.Root(t)
+	t.Parallel()
+	topology := topo.New(t, topo.TwoNodes(topo.Options{}))
+	at := netip.AddrPortFrom(topology.Addr("node-a", topo.V6), 7002)
+	if _, err := traffic.ServeTCP(topology.NS("node-a"), "node-a", at); err != nil {
+		t.Fatal(err)
+	}
+	const full = 14 + topo.DefaultMTU // with the Ethernet header
+	for _, on := range []bool{false, true, false} {
+		if err := topology.Offloads(on); err != nil {
+			t.Fatal(err)
+		}
+		if largest := largestFrame(t, topology, at); largest > full != on || largest < full {
+			t.Errorf("offloads %t: the largest frame has %d bytes", on, largest)
+		}
+	}
+}
+
+// leavesBy requires that a host sends what is for an address out of that device.
+func leavesBy(t *testing.T, topology *topo.Topology, host, device string, to netip.Addr) {
+	t.Helper()
+	link, err := topology.NS(host).Netlink().LinkByName(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, err := topology.NS(host).Netlink().RouteGet(to.AsSlice())
+	if err != nil || len(routes) != 1 || routes[0].LinkIndex != link.Attrs().Index {
+		t.Errorf("%s to %s: %v, %v; want it by %s", host, to, routes, err, device)
+	}
+}
+
+func TestSecondUplinkHasNoWayBack(t *testing.T) {
+	require.Root(t)
+	require.Tun(t)
+	t.Parallel()
+	for device, plan := range map[string]topo.Plan{
+		"eth1": topo.TwoUplinks(2, topo.Options{}), "tun0": topo.L3Uplink(topo.Options{}),
+	} {
+		topology := topo.New(t, plan)
+		for _, family := range []topo.Families{topo.V4, topo.V6} {
+			leavesBy(t, topology, "node-a", "eth0", topology.Addr("client-2", family))
+			addrs := topology.Addrs("node-a")
+			second := addrs[len(addrs)/2+int(family)-1] // v4, v6 of the first device, then of the second
+			arrives(t, topology, topology.NS("client-2"), second, device)
+			unreachable(t, topology, "router", topology.Addr("client-2", family))
+		}
+	}
+}
+
+// arrives requires that a datagram from a namespace reaches node-a at that address, by that device.
+func arrives(t *testing.T, topology *topo.Topology, from *netns.NS, to netip.Addr, device string) {
+	t.Helper()
+	link, err := topology.NS("node-a").Netlink().LinkByName(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := link.Attrs().Statistics.RxPackets
+	server, err := topology.NS("node-a").ListenPacket(netip.AddrPortFrom(to, 7003))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	conn, err := from.DialContext(t.Context(), "udp", server.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := server.ReadFromUDPAddrPort(make([]byte, 16)); err != nil {
+		t.Fatalf("%s to %s: %v", from.Name(), to, err)
+	}
+	if link, err = topology.NS("node-a").Netlink().LinkByName(device); err != nil || link.Attrs().Statistics.RxPackets == before {
+		t.Errorf("%s received nothing on %s, %v", to, device, err)
+	}
+}
+
+func TestTwoPathsMoveByRouteAndByRule(t *testing.T) {
+	require.Root(t)
+	t.Parallel()
+	topology := topo.New(t, topo.TwoPaths(topo.Options{}))
+	for family, number := range map[topo.Families]int{topo.V4: netlink.FAMILY_V4, topo.V6: netlink.FAMILY_V6} {
+		movePath(t, topology, family, number)
+	}
+}
+
+func movePath(t *testing.T, topology *topo.Topology, family topo.Families, number int) {
+	t.Helper()
+	to := topology.Addr("node-b", family)
+	by := func(want netip.Addr) {
+		t.Helper()
+		routes, err := topology.NS("node-a").Netlink().RouteGet(to.AsSlice())
+		if err != nil || len(routes) != 1 || !routes[0].Gw.Equal(want.AsSlice()) {
+			t.Errorf("node-a to %s: %v, %v; want it by %s", to, routes, err, want)
+		}
+	}
+	first, second := topology.Addr("gw-1", family), topology.Addr("gw-2", family)
+	by(first)
+	rule := netlink.NewRule()
+	rule.Table, rule.Priority, rule.Family = topo.PathTable, 100, number
+	if err := topology.NS("node-a").Netlink().RuleAdd(rule); err != nil {
+		t.Fatal(err)
+	}
+	by(second)
+	ping(t, topology, "node-a", "node-b", family, 100)
+	if err := topology.NS("node-a").Netlink().RuleDel(rule); err != nil {
+		t.Fatal(err)
+	}
+	by(first)
+	for _, route := range topology.Host("node-a").Routes {
+		if route.To.Contains(to) && route.Table == 0 {
+			route.Via = second
+			if err := topology.ReplaceRoute("node-a", route); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	by(second)
 }
 
 // unreachable requires that the kernel of one host knows no way to an address.

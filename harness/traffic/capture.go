@@ -142,7 +142,7 @@ func (c *Capture) run() {
 	var last error
 	read := func(fd uintptr) (again bool) {
 		last = c.readOne(int(fd), frame, control)
-		return last != unix.EAGAIN
+		return !errors.Is(last, unix.EAGAIN)
 	}
 	for c.raw.Read(read) == nil && c.keepGoing(last) {
 	}

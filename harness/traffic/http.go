@@ -67,9 +67,7 @@ func HTTPClient(ns *netns.NS) *http.Client {
 
 // Get asks a ServeHTTP server once, on a connection of its own.
 func Get(ctx context.Context, ns *netns.NS, at netip.AddrPort) (Answer, error) {
-	client := HTTPClient(ns)
-	defer client.CloseIdleConnections()
-	return Ask(ctx, client, at)
+	return Ask(ctx, &http.Client{Transport: &http.Transport{DialContext: ns.DialContext, DisableKeepAlives: true}}, at)
 }
 
 // Ask asks a ServeHTTP server by the given client.

@@ -36,6 +36,7 @@ type Datagrams struct {
 	Count    int           // 0 is no end but the context's
 	Size     int           // UDP payload in bytes, at least MinDatagram; 0 is MinDatagram
 	Window   int           // most datagrams under way at once; 0 is 32
+	Every    time.Duration // between one datagram and the next; 0 is as fast as Window allows
 	Patience time.Duration // after which a missing answer counts as lost; 0 is one second
 	From     netip.AddrPort
 	Fragment Fragmentation
@@ -78,7 +79,7 @@ func SendUDP(ctx context.Context, ns *netns.NS, at netip.AddrPort, d Datagrams) 
 	}
 	s := &sender{
 		conn: socket, Datagrams: d, run: rand.Uint64(),
-		sent: map[uint64]time.Time{}, answered: map[uint64]bool{},
+		due: time.Now(), sent: map[uint64]time.Time{},
 		tally: Tally{Refused: map[syscall.Errno]int{}, Sources: map[netip.AddrPort]int{}},
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })()
@@ -95,9 +96,10 @@ type sender struct {
 	conn     *net.UDPConn
 	run      uint64
 	next     uint64
-	oldest   uint64 // no question below it is in sent
+	due      time.Time // of the next question
+	oldest   uint64    // no question below it is in sent
 	sent     map[uint64]time.Time
-	answered map[uint64]bool
+	answered bits
 	tally    Tally
 }
 
@@ -105,35 +107,51 @@ func (s *sender) send(ctx context.Context) error {
 	out, in := make([]byte, s.Size), make([]byte, maxDatagram)
 	for ctx.Err() == nil {
 		more := s.Count == 0 || s.next < uint64(s.Count)
-		if more && len(s.sent) < s.Window {
-			question(out, s.run, s.next)
-			_, err := s.conn.Write(out)
-			if err != nil && !s.refused(err) {
-				return err
-			}
-			if err == nil {
-				s.tally.Sent++
-				s.sent[s.next] = time.Now()
-			}
-			s.next++
-			continue
-		}
-		if !more && len(s.sent) == 0 {
+		open := more && len(s.sent) < s.Window
+		var err error
+		switch {
+		case open && !time.Now().Before(s.due):
+			err = s.ask(out)
+		case !more && len(s.sent) == 0:
 			return s.linger(in)
+		default:
+			err = s.receive(ctx, in, open)
 		}
-		if err := s.receive(ctx, in); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// receive reads one answer, or gives up on the oldest question.
-func (s *sender) receive(ctx context.Context, in []byte) error {
-	for s.sent[s.oldest].IsZero() {
-		s.oldest++
+func (s *sender) ask(out []byte) error {
+	question(out, s.run, s.next)
+	_, err := s.conn.Write(out)
+	if err != nil && !s.refused(err) {
+		return err
 	}
-	if err := s.conn.SetReadDeadline(s.sent[s.oldest].Add(s.Patience)); err != nil {
+	if err == nil {
+		s.tally.Sent++
+		s.sent[s.next] = time.Now()
+	}
+	s.next++
+	s.due = s.due.Add(s.Every)
+	return nil
+}
+
+// receive reads one answer, or gives up on the oldest question, or, if the window is open, returns when the next
+// question is due.
+func (s *sender) receive(ctx context.Context, in []byte, open bool) error {
+	until, giveUp := s.due, false
+	if len(s.sent) > 0 {
+		for s.sent[s.oldest].IsZero() {
+			s.oldest++
+		}
+		if end := s.sent[s.oldest].Add(s.Patience); !open || end.Before(until) {
+			until, giveUp = end, true
+		}
+	}
+	if err := s.conn.SetReadDeadline(until); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -144,7 +162,7 @@ func (s *sender) receive(ctx context.Context, in []byte) error {
 	case err == nil:
 		s.take(in[:n])
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && giveUp {
 			delete(s.sent, s.oldest)
 			s.tally.Lost++
 		}
@@ -183,7 +201,7 @@ func (s *sender) take(datagram []byte) {
 	case binary.BigEndian.Uint64(datagram) != s.run || sequence >= s.next:
 		s.tally.Corrupted++ // whole, but no answer to this run
 		return
-	case s.answered[sequence]:
+	case s.answered.has(sequence):
 		s.tally.Duplicated++
 		return
 	}
@@ -191,9 +209,21 @@ func (s *sender) take(datagram []byte) {
 		s.tally.Lost-- // late
 	}
 	delete(s.sent, sequence)
-	s.answered[sequence] = true
+	s.answered.set(sequence)
 	s.tally.Received++
 	s.tally.Sources[sourceIn(datagram)]++
+}
+
+// bits is a set of sequence numbers, one bit each: a stream may run for hours.
+type bits []uint64
+
+func (b bits) has(n uint64) bool { return n/64 < uint64(len(b)) && b[n/64]>>(n%64)&1 == 1 }
+
+func (b *bits) set(n uint64) {
+	for n/64 >= uint64(len(*b)) {
+		*b = append(*b, 0)
+	}
+	(*b)[n/64] |= 1 << (n % 64)
 }
 
 // refused counts an error that the network reported, and says whether it was one.

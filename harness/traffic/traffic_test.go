@@ -280,6 +280,23 @@ func TestSendUDPEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestSendUDPKeepsItsPace(t *testing.T) {
+	ctx, topology, client, node := pair(t)
+	at := netip.AddrPortFrom(topology.Addr("node-a", topo.V6), 6000)
+	if _, err := traffic.ServeUDP(node, at); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	const count, every = 100, 2 * time.Millisecond
+	tally, err := traffic.SendUDP(ctx, client, at, traffic.Datagrams{Count: count, Every: every})
+	if err != nil || tally.Received != count {
+		t.Errorf("%s, %v", tally, err)
+	}
+	if took := time.Since(started); took < (count-1)*every {
+		t.Errorf("%d datagrams took %s, want no less than %s", count, took, (count-1)*every)
+	}
+}
+
 func TestRawFramesShowInTheCapture(t *testing.T) {
 	ctx, topology, client, node := pair(t)
 	path := filepath.Join(t.TempDir(), "node-a.pcap")
