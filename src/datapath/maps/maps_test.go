@@ -207,7 +207,9 @@ func TestWhatNoRowCanHold(t *testing.T) {
 			{"any address", func() error { return m.PutPeer(netip.IPv6Unspecified()) }, "unicast"},
 			{"another protocol", func() error { return m.PutTarget(model.Socket{Addr: good.Addr, Port: 1, Proto: 132}) }, "proto 132"},
 			{"a front without id", func() error { return m.PutFront(FrontMeta{Socket: good}) }, "id 0"},
-			{"a mapped front", func() error { return m.PutFront(FrontMeta{Socket: model.Socket{Addr: mapped, Proto: model.TCP}, ID: 1}) }, "front"},
+			{"a mapped front", func() error {
+				return m.PutFront(FrontMeta{Socket: model.Socket{Addr: mapped, Proto: model.TCP}, ID: 1})
+			}, "front"},
 			{"a mapped endpoint", func() error { return m.PutEndpoint(EndpointKey{}, model.Endpoint{Addr: mapped}) }, "endpoint 0"},
 			{"a mapped peer of an endpoint", func() error {
 				return m.PutEndpoint(EndpointKey{}, model.Endpoint{Addr: good.Addr, Peer: mapped})

@@ -3,11 +3,13 @@
 package maps
 
 import (
+	"math"
 	"math/bits"
 	"unsafe"
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
+	"github.com/beep-lb/beep/src/maglev"
 )
 
 // Sizes is max_entries of the maps that flags size, in rows.
@@ -18,20 +20,45 @@ type Sizes struct {
 // generations is how many endpoint sets of one front lie side by side while it changes.
 const generations = 2
 
-// SizesOf computes the sizes that flags ask for; the struct must have passed Validate. FRONT_RING holds the rings
-// of any distribution of the endpoints over the fronts: a ring of n >= 2 endpoints takes the smallest prime
-// number of slots from 50 n on, which is at most two blocks for every three endpoints (reached at n = 3).
+// SizesOf computes the sizes that flags ask for; the struct must have passed Validate.
 func SizesOf(flags *config.Datapath) Sizes {
+	fronts := uint32(flags.MaxFronts)
 	endpoints := uint32(flags.MaxFronts * flags.EndpointsPerFront)
 	return Sizes{
-		FrontMeta:      uint32(flags.MaxFronts),
+		FrontMeta:      fronts,
 		FrontEndpoints: endpoints * generations,
-		FrontRing:      (endpoints*2/3 + 1) * generations,
+		FrontRing:      uint32(math.Ceil(float64(fronts)*blocksPerFront(flags.EndpointsPerFront))) * generations,
 		FlowTable:      uint32(flags.FlowTableMaxEntries),
 		FlowPending:    uint32(flags.FlowTableMaxEntries / 4),
 		NodeAllow:      uint32(flags.NodeAllowMaxEntries),
 		PodTargets:     uint32(flags.PodTargetsMax),
 	}
+}
+
+// blocks is the number of FRONT_RING rows of a front of n endpoints.
+func blocks(n int) int { return (maglev.Size(n) + RingBlock - 1) / RingBlock }
+
+// blocksPerFront bounds the mean number of FRONT_RING rows a front, however endpoints are spread over fronts, of
+// which each has that many on average. It is the least concave function above blocks(n): by Jensen's
+// inequality no spread can have a higher mean, and two sizes of front in the right mix reach it.
+func blocksPerFront(average int) float64 {
+	// Rings grow in few steps; only the first n of each step, and the last n of all, can carry the function.
+	corners := []int{0}
+	for n := 1; n <= maglev.MaxKeys; n++ {
+		if blocks(n) > blocks(n-1) || n == maglev.MaxKeys {
+			corners = append(corners, n)
+		}
+	}
+	highest := float64(blocks(average))
+	for _, low := range corners {
+		for _, high := range corners {
+			if low < average && average < high {
+				slope := float64(blocks(high)-blocks(low)) / float64(high-low)
+				highest = max(highest, float64(blocks(low))+slope*float64(average-low))
+			}
+		}
+	}
+	return highest
 }
 
 // ByMap is the sizes by the maps' names.
