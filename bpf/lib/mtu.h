@@ -23,44 +23,58 @@ static __always_inline __u32 wire_len(struct __sk_buff *skb, const struct pkt *p
 	return p->l3_len;
 }
 
+struct option_walk {
+	__u8 options[TCP_OPTIONS_MAX];
+	__u32 pos;
+	__u32 found; /* an MSS option begins at pos */
+};
+
+/* Looks at one option. Returns 1 to stop: found, at the end, or malformed. */
+static long option_step(__u64 i, struct option_walk *walk)
+{
+	__u32 pos = walk->pos;
+	__u8 kind, len;
+
+	if (pos > TCP_OPTIONS_MAX - TCP_OPTION_MSS_LEN)
+		return 1;
+	kind = walk->options[pos];
+	len = walk->options[pos + 1];
+	if (kind == TCP_OPTION_NOP) {
+		walk->pos = pos + 1;
+		return 0;
+	}
+	if (kind == TCP_OPTION_MSS)
+		walk->found = len == TCP_OPTION_MSS_LEN;
+	if (kind == TCP_OPTION_MSS || kind == TCP_OPTION_END || len < 2)
+		return 1;
+	walk->pos = pos + len;
+	return 0;
+}
+
 /*
  * Lowers the MSS option of a SYN or SYN-ACK (RFC 9293, section 3.7.1) to at most mss bytes. A lower one and
- * a missing one are left alone, so is an option list that is malformed. A function of its own for the
- * verifier: it is seen once, whatever the packet's path.
+ * a missing one are left alone, so is an option list that is malformed. Returns 0 or a negative drop reason.
  */
 __noinline int clamp_mss(struct __sk_buff *skb, __u32 l4_off, __u32 options_len, __u32 mss)
 {
-	__u8 options[TCP_OPTIONS_MAX] = {};
-	__u32 pos = 0, at;
+	struct option_walk walk = {};
 	__be16 from, to;
+	__u32 pos, at;
 
 	if (options_len < TCP_OPTION_MSS_LEN || options_len > TCP_OPTIONS_MAX ||
 	    l4_off > MAX_HEADER_OFFSET)
 		return 0;
-	if (bpf_skb_load_bytes(skb, l4_off + sizeof(struct tcphdr), options, options_len))
+	if (bpf_skb_load_bytes(skb, l4_off + sizeof(struct tcphdr), walk.options, options_len))
 		return 0;
-	for (int i = 0; i < TCP_OPTIONS_MAX; i++) {
-		if (pos > TCP_OPTIONS_MAX - TCP_OPTION_MSS_LEN)
-			return 0;
-		if (options[pos] == TCP_OPTION_END)
-			return 0;
-		if (options[pos] == TCP_OPTION_MSS)
-			break;
-		if (options[pos] == TCP_OPTION_NOP) {
-			pos++;
-			continue;
-		}
-		if (options[pos + 1] < 2)
-			return 0;
-		pos += options[pos + 1];
-	}
-	if (pos > TCP_OPTIONS_MAX - TCP_OPTION_MSS_LEN || pos + TCP_OPTION_MSS_LEN > options_len ||
-	    options[pos] != TCP_OPTION_MSS || options[pos + 1] != TCP_OPTION_MSS_LEN)
+	bpf_loop(TCP_OPTIONS_MAX, option_step, &walk, 0);
+	pos = walk.pos;
+	if (!walk.found || pos + TCP_OPTION_MSS_LEN > options_len ||
+	    pos > TCP_OPTIONS_MAX - TCP_OPTION_MSS_LEN)
 		return 0;
-	if (((__u32)options[pos + 2] << 8 | options[pos + 3]) <= mss)
+	if (((__u32)walk.options[pos + 2] << 8 | walk.options[pos + 3]) <= mss)
 		return 0;
 	at = l4_off + sizeof(struct tcphdr) + pos + 2;
-	from = bpf_htons(options[pos + 2] << 8 | options[pos + 3]);
+	from = bpf_htons(walk.options[pos + 2] << 8 | walk.options[pos + 3]);
 	to = bpf_htons(mss);
 	if (bpf_skb_store_bytes(skb, at, &to, sizeof(to), 0))
 		return -DROP_KERNEL_REFUSED;

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packettest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/beep-lb/beep/harness/netns"
+	"github.com/beep-lb/beep/harness/progrun"
+	"github.com/beep-lb/beep/src/datapath/bpfobj"
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/maglev"
+	"github.com/beep-lb/beep/src/model"
+	"github.com/cilium/ebpf"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The addresses of all sentences: client → node A (this one), peer B, a pod on each.
+const (
+	client  = "198.51.100.7"
+	client6 = "2001:db8:c::7"
+	self    = "192.0.2.1"
+	self6   = "2001:db8:b::1"
+	peer    = "192.0.2.2"
+	peer6   = "2001:db8:b::2"
+	here    = "10.42.0.5" // a pod on this node
+	here6   = "2001:db8:a::5"
+	there   = "10.42.1.5" // a pod on the peer
+	there6  = "2001:db8:a:1::5"
+
+	clientPort = 40000
+	frontPort  = 80
+	podPort    = 8080
+	tunnelPort = 50000 // the outer source port of tunnels that the tests make
+)
+
+// ours is the mark of a packet that the programs redirect (MARK_OURS in bpf/lib/config.h).
+const ours = 0x62656570
+
+var seed = [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+
+// node is one node: the loaded programs with maps of their own, and a namespace with two uplinks whose
+// routes the programs ask. eth0 has the nodes' LAN and the default route, eth1 a LAN of clients.
+type node struct {
+	ns              *netns.NS
+	maps            *maps.Kernel
+	ingress, egress *ebpf.Program
+	eth0, eth1      int
+}
+
+// newNode makes the node that all sentences begin with: underlay addresses of both families, nothing else.
+func newNode(tweaks ...func(*ebpf.CollectionSpec)) *node {
+	GinkgoHelper()
+	spec, err := bpfobj.LoadBeep()
+	Expect(err).NotTo(HaveOccurred())
+	for _, tweak := range tweaks {
+		tweak(spec)
+	}
+	var objects bpfobj.BeepObjects
+	err = spec.LoadAndAssign(&objects, nil)
+	var refused *ebpf.VerifierError
+	if errors.As(err, &refused) {
+		Fail(fmt.Sprintf("%+v", refused))
+	}
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(objects.Close)
+	n := &node{
+		ns:      netns.New(GinkgoTB(), "packet"),
+		maps:    maps.New(objects.BeepMaps),
+		ingress: objects.BeepIngress,
+		egress:  objects.BeepEgress,
+	}
+	Expect(n.maps.SetConfig(maps.Config{
+		Seed: seed, Underlay4: netip.MustParseAddr(self), Underlay6: netip.MustParseAddr(self6), ABI: maps.ABI,
+	})).To(Succeed())
+	n.eth0 = n.uplink("eth0", "192.0.2.1/24", "2001:db8:b::1/64")
+	n.eth1 = n.uplink("eth1", "198.51.100.129/25", "2001:db8:c:1::1/64")
+	n.route("0.0.0.0/0", "192.0.2.254")
+	n.route("::/0", "2001:db8:b::fe")
+	Expect(n.ns.Sysctl("net.ipv4.ip_forward", "1")).To(Succeed())
+	Expect(n.ns.Sysctl("net.ipv6.conf.all.forwarding", "1")).To(Succeed())
+	return n
+}
+
+// uplink makes one end of a veth pair with the addresses; the other end lies beside it and answers nothing.
+func (n *node) uplink(name string, addresses ...string) int {
+	GinkgoHelper()
+	link := n.ns.Netlink()
+	Expect(link.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: name + "p"})).To(Succeed())
+	for _, end := range []string{name, name + "p"} {
+		dev, err := link.LinkByName(end)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(link.LinkSetUp(dev)).To(Succeed())
+	}
+	dev, err := link.LinkByName(name)
+	Expect(err).NotTo(HaveOccurred())
+	for _, a := range addresses {
+		addr, err := netlink.ParseAddr(a)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(link.AddrAdd(dev, addr)).To(Succeed())
+	}
+	return dev.Attrs().Index
+}
+
+func (n *node) unroute(to string) {
+	GinkgoHelper()
+	_, dst, err := net.ParseCIDR(to)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(n.ns.Netlink().RouteDel(&netlink.Route{Dst: dst})).To(Succeed())
+}
+
+func (n *node) route(to, via string) {
+	GinkgoHelper()
+	_, dst, err := net.ParseCIDR(to)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(n.ns.Netlink().RouteAdd(&netlink.Route{Dst: dst, Gw: netip.MustParseAddr(via).AsSlice()})).To(Succeed())
+}
+
+// front makes a front with its endpoints, "10.42.0.5:8080" on this node or "10.42.1.5:8080@192.0.2.2".
+func (n *node) front(name string, affinity bool, endpoints ...string) {
+	GinkgoHelper()
+	socket, err := model.ParseSocket(name)
+	Expect(err).NotTo(HaveOccurred())
+	fronts, err := n.maps.Fronts()
+	Expect(err).NotTo(HaveOccurred())
+	id := uint32(len(fronts) + 1)
+	keys := make([][]byte, len(endpoints))
+	for i, text := range endpoints {
+		e := endpoint(text)
+		keys[i] = []byte(text)
+		Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: id, Generation: 1, Index: uint32(i)}, e)).To(Succeed())
+	}
+	size := maglev.Size(len(endpoints))
+	if size > 0 {
+		table, err := maglev.Table(seed, keys, size)
+		Expect(err).NotTo(HaveOccurred())
+		for block := range slices.Chunk(table, maps.RingBlock) {
+			n.ringBlock(id, block)
+		}
+	}
+	Expect(n.maps.PutFront(maps.FrontMeta{
+		Socket: socket, ID: id, Generation: 1, Count: uint32(len(endpoints)), RingSize: uint32(size),
+		ClientIPAffinity: affinity,
+	})).To(Succeed())
+}
+
+// ringBlock appends a block to a front's ring.
+func (n *node) ringBlock(id uint32, block []uint16) {
+	GinkgoHelper()
+	have, err := n.maps.RingBlocks()
+	Expect(err).NotTo(HaveOccurred())
+	key := maps.RingKey{Front: id, Generation: 1}
+	for {
+		if _, taken := have[key]; !taken {
+			break
+		}
+		key.Block++
+	}
+	Expect(n.maps.PutRingBlock(key, block)).To(Succeed())
+}
+
+func endpoint(text string) model.Endpoint {
+	GinkgoHelper()
+	at, via, remote := strings.Cut(text, "@")
+	socket, err := netip.ParseAddrPort(at)
+	Expect(err).NotTo(HaveOccurred())
+	e := model.Endpoint{Addr: socket.Addr(), Port: socket.Port()}
+	if remote {
+		e.Peer = netip.MustParseAddr(via)
+	}
+	return e
+}
+
+// allow adds peers to NODE_ALLOW.
+func (n *node) allow(peers ...string) {
+	GinkgoHelper()
+	for _, p := range peers {
+		Expect(n.maps.PutPeer(netip.MustParseAddr(p))).To(Succeed())
+	}
+}
+
+// target adds pod sockets to POD_TARGETS.
+func (n *node) target(names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		socket, err := model.ParseSocket(name)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(n.maps.PutTarget(socket)).To(Succeed())
+	}
+}
+
+// takeAllPorts fills the flow table with live flows of other fronts: every source port of the client towards
+// the pod here is taken.
+func takeAllPorts(n *node) {
+	GinkgoHelper()
+	pod, dialler := netip.MustParseAddrPort(at(here, podPort)), netip.MustParseAddr(client)
+	for port := range 0x10000 {
+		Expect(n.maps.PutFlow(maps.Flow{
+			FlowKey: maps.FlowKey{Kind: maps.Reverse, Proto: model.TCP, Src: pod, Dst: netip.AddrPortFrom(dialler, uint16(port))},
+			Table:   maps.FlowTable, Nat: netip.MustParseAddrPort(at(peer, 81)), Peer: netip.MustParseAddr(peer),
+			ClientPort: uint16(port), Flags: maps.Paired | maps.Tunnelled | maps.Replied,
+		})).To(Succeed())
+	}
+}
+
+type hook int
+
+const (
+	ingress hook = iota
+	egress
+)
+
+// run gives one packet to a program as if it were on eth0.
+func (n *node) run(at hook, in []byte) progrun.Out {
+	GinkgoHelper()
+	return n.runOn(at, progrun.In{Packet: in, Ifindex: n.eth0})
+}
+
+func (n *node) runOn(at hook, in progrun.In) progrun.Out {
+	GinkgoHelper()
+	prog := n.ingress
+	if at == egress {
+		prog = n.egress
+	}
+	out, err := progrun.Inside(n.ns.Do).Run(prog, in)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// drops is every counter that is not zero, as "no-endpoint ingress".
+func (n *node) drops() map[string]uint64 {
+	GinkgoHelper()
+	rows, err := n.maps.Drops()
+	Expect(err).NotTo(HaveOccurred())
+	counts := map[string]uint64{}
+	for _, row := range rows {
+		if row.Packets > 0 {
+			counts[fmt.Sprint(row.Reason, " ", row.Direction)] = row.Packets
+		}
+	}
+	return counts
+}
+
+// flows is every row as a line, sorted: table, kind, the packet it matches, what that becomes, who is at the
+// other end, and its state.
+func (n *node) flows() []string {
+	GinkgoHelper()
+	lines := []string{}
+	Expect(n.maps.Flows(func(f maps.Flow) bool {
+		lines = append(lines, line(f))
+		return true
+	})).To(Succeed())
+	slices.Sort(lines)
+	return lines
+}
+
+func line(f maps.Flow) string {
+	table := "flow"
+	if f.Table == maps.FlowPending {
+		table = "pending"
+	}
+	text := fmt.Sprintf("%s %s %s %s>%s = %s port %d", table, f.Kind, f.Proto, f.Src, f.Dst, f.Nat, f.ClientPort)
+	if f.Peer.IsValid() {
+		text += " via " + f.Peer.String()
+	}
+	if state := f.Flags.String(); state != "" {
+		text += " " + state
+	}
+	return text
+}
+
+// replace gives a front another endpoint, as a new generation.
+func (n *node) replace(name, to string) {
+	GinkgoHelper()
+	socket, err := model.ParseSocket(name)
+	Expect(err).NotTo(HaveOccurred())
+	fronts, err := n.maps.Fronts()
+	Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(fronts, func(f maps.FrontMeta) bool { return f.Socket == socket })
+	front := fronts[i]
+	front.Generation++
+	Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: front.ID, Generation: front.Generation}, endpoint(to))).To(Succeed())
+	Expect(n.maps.PutFront(front)).To(Succeed())
+}
+
+// forget removes the rows of one kind, as an eviction would.
+func (n *node) forget(kind maps.Kind) {
+	GinkgoHelper()
+	Expect(n.maps.Flows(func(f maps.Flow) bool {
+		if f.Kind == kind {
+			Expect(n.maps.DeleteFlow(f.Table, f.FlowKey)).To(Succeed())
+		}
+		return true
+	})).To(Succeed())
+}
+
+// age makes every row that many seconds older.
+func (n *node) age(seconds uint32) {
+	GinkgoHelper()
+	var rows []maps.Flow
+	Expect(n.maps.Flows(func(f maps.Flow) bool { rows = append(rows, f); return true })).To(Succeed())
+	for _, f := range rows {
+		f.LastSeen -= seconds
+		Expect(n.maps.PutFlow(f)).To(Succeed())
+	}
+}
+
+// now is the coarse monotonic clock in seconds, as the programs read it.
+func (n *node) now() uint32 {
+	GinkgoHelper()
+	var t unix.Timespec
+	Expect(unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &t)).To(Succeed())
+	return uint32(t.Sec)
+}
+
+// clientPort is the port that the endpoint sees, of the row of a kind whose peer is given.
+func (n *node) clientPort(kind, via string) uint16 {
+	GinkgoHelper()
+	var port uint16
+	Expect(n.maps.Flows(func(f maps.Flow) bool {
+		if f.Kind.String() == kind && f.Peer == netip.MustParseAddr(via) {
+			port = f.ClientPort
+		}
+		return true
+	})).To(Succeed())
+	Expect(port).NotTo(BeZero())
+	return port
+}
+
+// expectMark says that the packet is known as ours where it leaves.
+func expectMark(out progrun.Out) {
+	GinkgoHelper()
+	Expect(out.Mark).To(BeEquivalentTo(ours))
+}
