@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/model"
+)
+
+// Plan says what must change, in the order in which it must: the configuration, rows that no front names, who is
+// trusted anew, fronts, who is trusted no more. Fronts go first, then those that lose endpoints, then the others
+// in key order, so which front starves in a full map is not a matter of luck. Rows that are as desired are not
+// written. It is pure.
+//
+// A front that does not fit is refused whole, and so are peers and targets past the end of their map: the error
+// joins one line for each, wrapping maps.ErrCapacity where a flag would help, and the steps are those of
+// everything else. A generation that a step retires still takes its rows: what is refused for that alone fits in a
+// plan made after the rows are collected.
+func Plan(desired model.Desired, actual State) ([]Step, error) {
+	p := newPlanner(desired, actual)
+	p.planConfig()
+	p.collect()
+	addPeers, removePeers, err := peers(actual.Capacity.NodeAllow).plan(desired.Peers, actual.Peers)
+	p.faults = append(p.faults, err)
+	addTargets, removeTargets, err := targets(actual.Capacity.PodTargets).plan(desired.Targets, actual.Targets)
+	p.faults = append(p.faults, err)
+	p.steps = slices.Concat(p.steps, addPeers, addTargets)
+	p.removeFronts()
+	for _, front := range p.inOrder() {
+		p.planFront(front)
+	}
+	return slices.Concat(p.steps, removePeers, removeTargets), errors.Join(p.faults...)
+}
+
+// planner keeps count of the maps while steps are added.
+type planner struct {
+	desired model.Desired
+	actual  State
+	// metas are the rows of FRONT_META as they are.
+	metas map[model.Socket]maps.FrontMeta
+	// rows are the rows of FRONT_ENDPOINTS and FRONT_RING as they are.
+	rows map[Generation]*rows
+	// ids are those of fronts and of rows, and so not free. Rows that this plan collects still count: to
+	// collect them may fail.
+	ids map[uint32]bool
+	// room is what the maps can still take.
+	room room
+
+	steps  []Step
+	faults []error
+}
+
+// rows are the keys of one generation.
+type rows struct {
+	endpoints []maps.EndpointKey
+	blocks    []maps.RingKey
+}
+
+// room counts rows: free ones, or needed ones.
+type room struct{ fronts, endpoints, blocks int }
+
+func newPlanner(desired model.Desired, actual State) *planner {
+	p := &planner{
+		desired: desired,
+		actual:  actual,
+		metas:   map[model.Socket]maps.FrontMeta{},
+		rows:    map[Generation]*rows{},
+		ids:     map[uint32]bool{},
+		room: room{
+			fronts:    int(actual.Capacity.FrontMeta) - len(actual.Fronts),
+			endpoints: int(actual.Capacity.FrontEndpoints) - len(actual.Endpoints),
+			blocks:    int(actual.Capacity.FrontRing) - len(actual.Rings),
+		},
+	}
+	for _, meta := range actual.Fronts {
+		p.metas[meta.Socket] = meta
+		p.ids[meta.ID] = true
+	}
+	for key := range actual.Endpoints {
+		of := p.generation(Generation{key.Front, key.Generation})
+		of.endpoints = append(of.endpoints, key)
+	}
+	for key := range actual.Rings {
+		of := p.generation(Generation{key.Front, key.Generation})
+		of.blocks = append(of.blocks, key)
+	}
+	return p
+}
+
+// generation returns the rows of a generation, which it makes known.
+func (p *planner) generation(g Generation) *rows {
+	p.ids[g.Front] = true
+	if p.rows[g] == nil {
+		p.rows[g] = &rows{}
+	}
+	return p.rows[g]
+}
+
+func (p *planner) add(step Step) { p.steps = append(p.steps, step) }
+
+// planConfig keeps the ABI, which belongs to whoever made the maps, and the epoch, which rises with the deletion of
+// a peer or a target.
+func (p *planner) planConfig() {
+	want := p.actual.Config
+	want.Seed = p.desired.Seed
+	want.Underlay4, want.Underlay6 = p.desired.Underlay4, p.desired.Underlay6
+	if want == p.actual.Config && !p.actual.Distrust {
+		return
+	}
+	var details []string
+	for _, underlay := range []netip.Addr{want.Underlay4, want.Underlay6} {
+		if underlay.IsValid() {
+			details = append(details, "underlay "+underlay.String())
+		}
+	}
+	if want.Seed != p.actual.Config.Seed {
+		details = append(details, "new hash seed") // the seed itself is a secret
+	}
+	if p.actual.Distrust {
+		want.Epoch++
+		details = append(details, "new epoch")
+	}
+	p.add(Step{Object: configObject, Name: "CONFIG", Action: "changed", Detail: strings.Join(details, ", "),
+		writes: []write{setConfig{want}}})
+}
+
+// collect removes generations that no front names, unless they are held.
+func (p *planner) collect() {
+	inForce := map[Generation]bool{}
+	for _, meta := range p.actual.Fronts {
+		inForce[Generation{meta.ID, meta.Generation}] = true
+	}
+	var garbage []Generation
+	for g := range p.rows {
+		if !inForce[g] && !p.actual.Held[g] {
+			garbage = append(garbage, g)
+		}
+	}
+	slices.SortFunc(garbage, func(a, b Generation) int {
+		return cmp.Or(cmp.Compare(a.Front, b.Front), cmp.Compare(a.Number, b.Number))
+	})
+	for _, g := range garbage {
+		of := p.rows[g]
+		step := Step{Object: "rows", Name: g.String(), Action: "collected",
+			Detail: fmt.Sprintf("%d endpoints, %d ring blocks", len(of.endpoints), len(of.blocks))}
+		for _, key := range of.endpoints {
+			step.writes = append(step.writes, deleteEndpoint{key})
+		}
+		for _, key := range of.blocks {
+			step.writes = append(step.writes, deleteRing{key})
+		}
+		p.room.endpoints += len(of.endpoints)
+		p.room.blocks += len(of.blocks)
+		p.add(step)
+	}
+}
+
+// removeFronts deletes the fronts that are not desired. Their rows are collected later.
+func (p *planner) removeFronts() {
+	keep := map[model.Socket]bool{}
+	for _, front := range p.desired.Fronts {
+		keep[front.Socket] = true
+	}
+	for _, meta := range p.actual.Fronts {
+		if keep[meta.Socket] {
+			continue
+		}
+		p.room.fronts++
+		p.add(Step{Object: "front", Name: meta.Socket.String(), Action: "removed",
+			writes: []write{deleteFront{meta.Socket}}, retires: Generation{meta.ID, meta.Generation}})
+	}
+}
+
+// inOrder lists the desired fronts: those that lose endpoints, then the others, each by key.
+func (p *planner) inOrder() []model.Front {
+	shrinks := func(front model.Front) bool {
+		meta, exists := p.metas[front.Socket]
+		return exists && len(front.Endpoints) < int(meta.Count)
+	}
+	return slices.SortedStableFunc(slices.Values(p.desired.Fronts), func(a, b model.Front) int {
+		switch {
+		case shrinks(a) && !shrinks(b):
+			return -1
+		case shrinks(b) && !shrinks(a):
+			return 1
+		}
+		return a.Socket.Compare(b.Socket)
+	})
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"time"
+
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/model"
+)
+
+// Grace is how long the rows of a generation outlive it: a program may have read FRONT_META just before the flip.
+const Grace = 2 * time.Second
+
+// Reconciler applies plans to the maps of one node, and remembers what it must still clean up. It is for one
+// goroutine; whoever uses it holds the pin directory's lock.
+type Reconciler struct {
+	maps maps.Maps
+	now  func() time.Time
+	// retired tells since when a generation is in force no more.
+	retired map[Generation]time.Time
+	// failed is when the last Apply failed; zero if it did not.
+	failed time.Time
+	// distrust says that a peer or a target may be gone without a new epoch.
+	distrust bool
+}
+
+// New returns a reconciler. now is the clock, time.Now outside of tests. What an earlier process left behind is
+// known to nobody any more, so the first Apply collects it at once.
+func New(m maps.Maps, now func() time.Time) *Reconciler {
+	return &Reconciler{maps: m, now: now, retired: map[Generation]time.Time{}}
+}
+
+// Apply makes the maps as desired, as far as they can hold it, and returns the steps that were made. It may be
+// called at any time, and makes no step where nothing differs. The error joins everything that was refused by Plan
+// and every step that failed; a step that failed left its object as it was. Apply again when Due says so.
+func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
+	done, err := r.apply(desired)
+	r.failed = time.Time{}
+	if err != nil {
+		r.failed = r.now()
+	}
+	return done, err
+}
+
+func (r *Reconciler) apply(desired model.Desired) ([]Step, error) {
+	actual, err := Read(r.maps)
+	if err != nil {
+		return nil, err
+	}
+	actual.Held, actual.Distrust = r.held(), r.distrust
+	steps, refused := Plan(desired, actual)
+	errs := []error{refused}
+	var done []Step
+	for _, step := range steps {
+		if err := step.apply(r.maps); err != nil {
+			errs = append(errs, err)
+			r.distrust = r.distrust || step.distrusts()
+			continue
+		}
+		if step.Object == configObject {
+			r.distrust = false
+		}
+		if step.retires.Front != 0 {
+			r.retired[step.retires] = r.now()
+		}
+		done = append(done, step)
+	}
+	return done, errors.Join(errs...)
+}
+
+// held forgets generations past their grace and returns the others.
+func (r *Reconciler) held() map[Generation]bool {
+	held := map[Generation]bool{}
+	for g, since := range r.retired {
+		if r.now().Sub(since) >= Grace {
+			delete(r.retired, g)
+			continue
+		}
+		held[g] = true
+	}
+	return held
+}
+
+// Due returns when Apply has something to do even if nothing new is desired: to collect the rows of a retired
+// generation, or to try again what failed. ok is false if there is nothing.
+func (r *Reconciler) Due() (at time.Time, ok bool) {
+	consider := func(since time.Time) {
+		if t := since.Add(Grace); !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
+	for _, since := range r.retired {
+		consider(since)
+	}
+	if !r.failed.IsZero() {
+		consider(r.failed)
+	}
+	return at, ok
+}
