@@ -110,6 +110,15 @@ func (n *node) uplink(name string, addresses ...string) int {
 	return dev.Attrs().Index
 }
 
+// routeMTU makes a route with a locked MTU of its own: to forwarded packets, and so to the FIB lookup of a program,
+// Linux applies no other MTU of an IPv4 route (ip_mtu_from_fib_result).
+func (n *node) routeMTU(to, via string, mtu int) {
+	GinkgoHelper()
+	_, dst, err := net.ParseCIDR(to)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(n.ns.Netlink().RouteAdd(&netlink.Route{Dst: dst, Gw: netip.MustParseAddr(via).AsSlice(), MTU: mtu, MTULock: true})).To(Succeed())
+}
+
 func (n *node) unroute(to string) {
 	GinkgoHelper()
 	_, dst, err := net.ParseCIDR(to)
@@ -122,6 +131,25 @@ func (n *node) route(to, via string) {
 	_, dst, err := net.ParseCIDR(to)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(n.ns.Netlink().RouteAdd(&netlink.Route{Dst: dst, Gw: netip.MustParseAddr(via).AsSlice()})).To(Succeed())
+}
+
+// swap makes this node the peer of the sentences.
+func (n *node) swap() {
+	GinkgoHelper()
+	Expect(n.maps.SetConfig(maps.Config{
+		Seed: seed, Underlay4: netip.MustParseAddr(peer), Underlay6: netip.MustParseAddr(peer6), ABI: maps.ABI,
+	})).To(Succeed())
+	link := n.ns.Netlink()
+	dev, err := link.LinkByName("eth0")
+	Expect(err).NotTo(HaveOccurred())
+	for from, to := range map[string]string{self + "/24": peer + "/24", self6 + "/64": peer6 + "/64"} {
+		old, err := netlink.ParseAddr(from)
+		Expect(err).NotTo(HaveOccurred())
+		now, err := netlink.ParseAddr(to)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(link.AddrDel(dev, old)).To(Succeed())
+		Expect(link.AddrAdd(dev, now)).To(Succeed())
+	}
 }
 
 // front makes a front with its endpoints, "10.42.0.5:8080" on this node or "10.42.1.5:8080@192.0.2.2".
