@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package load brings the compiled datapath into the kernel: maps that are pinned already or made anew, and for
+// every uplink an instance of the programs with its own constants. Invariant: no pin changes before every map is
+// filled and every program has passed the verifier, and each pin then goes from the old map to the new in one
+// rename.
+package load
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/beep-lb/beep/src/config"
+	"github.com/beep-lb/beep/src/datapath/bpfobj"
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
+	"github.com/beep-lb/beep/src/netdev"
+)
+
+// Settings are what the flags say of maps and programs.
+type Settings struct {
+	Sizes maps.Sizes
+	// GenevePort is the tunnel's UDP port, host order.
+	GenevePort uint16
+	// GeneveVNI is the tunnel's network identifier, 24 bits.
+	GeneveVNI uint32
+}
+
+// SettingsOf takes the settings from flags that passed Validate.
+func SettingsOf(flags *config.Datapath) Settings {
+	return Settings{Sizes: maps.SizesOf(flags), GenevePort: uint16(flags.GenevePort), GeneveVNI: uint32(flags.GeneveVNI)}
+}
+
+// Datapath is the loaded maps, and what makes programs for them.
+type Datapath struct {
+	// Maps are the shared maps; Close closes them.
+	Maps *maps.Kernel
+
+	spec      *ebpf.CollectionSpec
+	shared    map[string]*ebpf.Map
+	constants constants
+	log       *slog.Logger
+	ready     map[netdev.Link]*bpfobj.BeepPrograms
+}
+
+// constants are the .rodata that all uplinks have in common.
+type constants struct {
+	genevePort uint16
+	geneveVNI  uint32
+	csumIPv6   uint8
+}
+
+// Load takes the maps that are pinned below dir, or makes them, and loads the programs for each uplink. Maps that
+// differ in size or flags are made anew with the old rows; of another layout, empty; one log line each says
+// which and why. On an error every pin is as it was. The caller holds the directory's lock, and attaches next.
+func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Logger) (*Datapath, error) {
+	spec, err := bpfobj.LoadBeep()
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded object: %w", err)
+	}
+	for name, entries := range settings.Sizes.ByMap() {
+		spec.Maps[name].MaxEntries = entries
+	}
+	csumIPv6, err := knowsCsumIPv6()
+	if err != nil {
+		return nil, err
+	}
+	set, err := stage(dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	d := &Datapath{
+		spec: spec, shared: set.maps, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
+		constants: constants{genevePort: settings.GenevePort, geneveVNI: settings.GeneveVNI, csumIPv6: csumIPv6},
+	}
+	d.Maps = maps.New(set.generated())
+	if err := d.prepare(uplinks, set); err != nil {
+		d.Close() //nolint:errcheck // the first error is the one to tell
+		return nil, err
+	}
+	if err := set.publish(dir, log); err != nil {
+		d.Close() //nolint:errcheck // the first error is the one to tell
+		return nil, err
+	}
+	return d, nil
+}
+
+// prepare does all that can fail before anything is published.
+func (d *Datapath) prepare(uplinks []netdev.Link, set *staged) error {
+	if set.empty(bpfobj.BeepMapCONFIG) {
+		if err := d.Maps.SetConfig(maps.Config{ABI: maps.ABI}); err != nil {
+			return err
+		}
+	}
+	for _, link := range uplinks {
+		programs, err := d.load(link)
+		if err != nil {
+			return err
+		}
+		d.ready[link] = programs
+	}
+	return nil
+}
+
+// Instance is the programs for one uplink, which the caller closes once they are attached: those that Load has
+// made, or else new ones with the constants of the device as it is now.
+func (d *Datapath) Instance(link netdev.Link) (*bpfobj.BeepPrograms, error) {
+	if programs, ok := d.ready[link]; ok {
+		delete(d.ready, link)
+		return programs, nil
+	}
+	return d.load(link)
+}
+
+// Close closes maps and programs; what is attached or pinned lives on.
+func (d *Datapath) Close() error {
+	errs := []error{d.Maps.Close()}
+	for _, programs := range d.ready {
+		errs = append(errs, programs.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// load has the kernel verify the programs for one uplink.
+func (d *Datapath) load(link netdev.Link) (*bpfobj.BeepPrograms, error) {
+	l2Len, err := netdev.L2HeaderLen(link)
+	if err != nil {
+		return nil, err
+	}
+	spec := d.spec.Copy()
+	if err := d.constants.set(spec, l2Len); err != nil {
+		return nil, err
+	}
+	var programs bpfobj.BeepPrograms
+	err = spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: d.shared})
+	if err != nil {
+		var rejected *ebpf.VerifierError
+		if errors.As(err, &rejected) {
+			d.log.Error("the verifier refuses a program", "uplink", link.Name, "log", fmt.Sprintf("%+v", rejected))
+		}
+		return nil, fmt.Errorf("load the programs for interface %s: %w", link.Name, err)
+	}
+	return &programs, nil
+}
+
+// set writes the constants of one instance.
+func (c constants) set(spec *ebpf.CollectionSpec, l2Len uint32) error {
+	err := errors.Join(
+		setVariable(spec, bpfobj.BeepVarCfgL2Len, l2Len),
+		setVariable(spec, bpfobj.BeepVarCfgGenevePort, c.genevePort),
+		setVariable(spec, bpfobj.BeepVarCfgGeneveVni, c.geneveVNI),
+		setVariable(spec, bpfobj.BeepVarCfgCsumIpv6, c.csumIPv6),
+	)
+	if err != nil {
+		return fmt.Errorf("constants of the embedded object: %w", err)
+	}
+	return nil
+}
+
+func setVariable[T uint8 | uint16 | uint32](spec *ebpf.CollectionSpec, name string, value T) error {
+	variable := spec.Variables[name]
+	if variable == nil {
+		return fmt.Errorf("%s: no such variable: run make generate", name)
+	}
+	return variable.Set(value)
+}
