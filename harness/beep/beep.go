@@ -7,6 +7,7 @@ package beep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,11 +148,8 @@ func (o *Options) flags(topology *topo.Topology, node string) []string {
 			}
 		}
 	}
-	seed := o.Seed
-	if seed == 0 {
-		seed = DefaultSeed
-	}
-	flags := []string{"--flow-hash-seed", strconv.FormatUint(seed, 10), "--metrics-addr", metricsAddr}
+	seed := strconv.FormatUint(cmp.Or(o.Seed, DefaultSeed), 10)
+	flags := []string{"--flow-hash-seed", seed, "--metrics-addr", metricsAddr}
 	for _, uplink := range uplinks {
 		flags = append(flags, "--uplink-iface", uplink)
 	}

@@ -3,6 +3,7 @@
 package beep
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -13,10 +14,11 @@ import (
 // Service is one port of a Kubernetes Service: a front on every address of every node, with the same endpoints.
 type Service struct {
 	Proto      model.Proto
-	Port       uint16   // that clients dial
-	TargetPort uint16   // that the pods listen on; 0 is Port
-	Pods       []string // none makes fronts that have no endpoint
-	Affinity   bool     // sessionAffinity: ClientIP
+	Port       uint16        // that clients dial
+	TargetPort uint16        // that the pods listen on; 0 is Port
+	Pods       []string      // none makes fronts that have no endpoint
+	Affinity   bool          // sessionAffinity: ClientIP
+	Underlay   topo.Families // of its tunnels; 0 is that of the call
 }
 
 // Fixtures are the values of --fixture that one node of a plan needs to play its part in the services: its tunnel
@@ -24,9 +26,7 @@ type Service struct {
 // its own family. Underlay is V4 or V6 to have all tunnels of one family; 0 and Dual take the front's own family,
 // and the other one where the pod's node lacks it.
 func Fixtures(plan *topo.Plan, node string, underlay topo.Families, services []Service) []string {
-	if underlay == 0 {
-		underlay = topo.Dual
-	}
+	underlay = cmp.Or(underlay, topo.Dual)
 	fixtures := nodeFixtures(plan, node, underlay)
 	for _, service := range services {
 		for _, name := range service.Pods {
@@ -37,7 +37,7 @@ func Fixtures(plan *topo.Plan, node string, underlay topo.Families, services []S
 			}
 		}
 		for _, addr := range plan.Addrs(node) {
-			fixtures = append(fixtures, frontFixtures(plan, node, underlay, service, addr)...)
+			fixtures = append(fixtures, frontFixtures(plan, node, cmp.Or(service.Underlay, underlay), service, addr)...)
 		}
 	}
 	return fixtures
@@ -107,9 +107,4 @@ func (s *Service) socket(addr netip.Addr, port uint16) model.Socket {
 	return model.Socket{Proto: s.Proto, Addr: addr, Port: port}
 }
 
-func (s *Service) targetPort() uint16 {
-	if s.TargetPort == 0 {
-		return s.Port
-	}
-	return s.TargetPort
-}
+func (s *Service) targetPort() uint16 { return cmp.Or(s.TargetPort, s.Port) }
