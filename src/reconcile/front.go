@@ -88,7 +88,7 @@ func (p *planner) planFront(front model.Front) {
 	if sameRows && meta.ClientIPAffinity == front.ClientIPAffinity {
 		return
 	}
-	step := Step{Object: "front", Name: front.Socket.String(), Action: "added", Detail: describe(front)}
+	step := Step{Object: "front", Name: front.Socket.String(), Action: Added, Detail: describe(front)}
 	next := maps.FrontMeta{
 		Socket: front.Socket, ID: meta.ID, Generation: meta.Generation,
 		Count: uint32(len(want.endpoints)), RingSize: uint32(want.ringSize), ClientIPAffinity: front.ClientIPAffinity,
@@ -108,7 +108,7 @@ func (p *planner) planFront(front model.Front) {
 		return
 	}
 	if exists {
-		step.Action = "changed"
+		step.Action = Changed
 	}
 	if !sameRows {
 		p.ids[next.ID] = true

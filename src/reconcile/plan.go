@@ -127,7 +127,7 @@ func (p *planner) planConfig() {
 		want.Epoch++
 		details = append(details, "new epoch")
 	}
-	p.add(Step{Object: configObject, Name: "CONFIG", Action: "changed", Detail: strings.Join(details, ", "),
+	p.add(Step{Object: configObject, Name: "CONFIG", Action: Changed, Detail: strings.Join(details, ", "),
 		writes: []write{setConfig{want}}})
 }
 
@@ -148,7 +148,7 @@ func (p *planner) collect() {
 	})
 	for _, g := range garbage {
 		of := p.rows[g]
-		step := Step{Object: "rows", Name: g.String(), Action: "collected",
+		step := Step{Object: "rows", Name: g.String(), Action: Collected,
 			Detail: fmt.Sprintf("%d endpoints, %d ring blocks", len(of.endpoints), len(of.blocks))}
 		for _, key := range of.endpoints {
 			step.writes = append(step.writes, deleteEndpoint{key})
@@ -173,7 +173,7 @@ func (p *planner) removeFronts() {
 			continue
 		}
 		p.room.fronts++
-		p.add(Step{Object: "front", Name: meta.Socket.String(), Action: "removed",
+		p.add(Step{Object: "front", Name: meta.Socket.String(), Action: Removed,
 			writes: []write{deleteFront{meta.Socket}}, retires: Generation{meta.ID, meta.Generation}})
 	}
 }

@@ -14,6 +14,18 @@ import (
 // configObject is the Object of a step that writes CONFIG.
 const configObject = "config"
 
+// Action is what a step does.
+type Action string
+
+// The actions of a step.
+const (
+	Added   Action = "added"
+	Changed Action = "changed"
+	Removed Action = "removed"
+	// Collected is the removal of rows that no front has used since their grace.
+	Collected Action = "collected"
+)
+
 // Step is the smallest change that leaves every front whole; it is applied completely or not at all. Only the
 // collection of rows that no front names may stop half-way.
 type Step struct {
@@ -22,8 +34,8 @@ type Step struct {
 	Object string
 	// Name is the thing itself, as a socket, an address or a Generation.
 	Name string
-	// Action is "added", "changed", "removed" or "collected".
-	Action string
+	// Action is what happens to it.
+	Action Action
 	// Detail says what it becomes, in words; it may be empty.
 	Detail string
 

@@ -35,12 +35,12 @@ func (l list[K]) plan(desired, actual []K) (early, late []Step, err error) {
 	var additions, removals []Step
 	for _, row := range desired {
 		if !known[row] {
-			additions = append(additions, l.step(row, "added", l.put))
+			additions = append(additions, l.step(row, Added, l.put))
 		}
 	}
 	for _, row := range actual {
 		if !wanted[row] {
-			removals = append(removals, l.step(row, "removed", l.remove))
+			removals = append(removals, l.step(row, Removed, l.remove))
 		}
 	}
 	free := int(l.capacity) - len(actual)
@@ -55,7 +55,7 @@ func (l list[K]) plan(desired, actual []K) (early, late []Step, err error) {
 	return append(removals, additions...), nil, err
 }
 
-func (l list[K]) step(row K, action string, to func(K) write) Step {
+func (l list[K]) step(row K, action Action, to func(K) write) Step {
 	return Step{Object: l.object, Name: fmt.Sprint(row), Action: action, writes: []write{to(row)}}
 }
 

@@ -31,7 +31,7 @@ type Node struct {
 	// Version is the build's.
 	Version string
 	// Uplinks says of each uplink's device whether the programs are attached to it.
-	Uplinks func() map[string]bool
+	Uplinks func() (map[string]bool, error)
 	// Ready says why the node does not forward as it should, or nil if it does.
 	Ready func() error
 }
@@ -94,13 +94,7 @@ func (t *Telemetry) Collect(to chan<- prometheus.Metric) {
 	t.collectFlows(to, gauge)
 	t.collectFill(to, gauge)
 	t.collectFronts(to, gauge)
-	for device, attached := range t.node.Uplinks() {
-		value := 0.0
-		if attached {
-			value = 1
-		}
-		gauge(uplink, value, device)
-	}
+	t.collectUplinks(to, gauge)
 	gauge(buildInfo, 1, t.node.Version, strconv.Itoa(maps.ABI), runtime.Version())
 }
 
@@ -170,4 +164,19 @@ func (t *Telemetry) collectFronts(to chan<- prometheus.Metric, gauge gaugeFunc) 
 	}
 	gauge(fronts, float64(len(rows)))
 	gauge(endpoints, float64(count))
+}
+
+func (t *Telemetry) collectUplinks(to chan<- prometheus.Metric, gauge gaugeFunc) {
+	uplinks, err := t.node.Uplinks()
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(uplink, err)
+		return
+	}
+	for device, attached := range uplinks {
+		value := 0.0
+		if attached {
+			value = 1
+		}
+		gauge(uplink, value, device)
+	}
 }

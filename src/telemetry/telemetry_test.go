@@ -64,7 +64,7 @@ func sample() *source {
 func node(ready error) Node {
 	return Node{
 		Version: "v1.2.3",
-		Uplinks: func() map[string]bool { return map[string]bool{"eth0": true, "wg0": false} },
+		Uplinks: func() (map[string]bool, error) { return map[string]bool{"eth0": true, "wg0": false}, nil },
 		Ready:   func() error { return ready },
 	}
 }

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/beep-lb/beep/src/config"
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/model"
+)
+
+// local is what stands for a peer where the endpoint is on this node.
+const local = "local"
+
+// read opens the pinned maps for the length of one function.
+func read(pinDir string, use func(*maps.Kernel) error) error {
+	kernel, err := maps.Open(pinDir)
+	if err != nil {
+		return explainMissing(pinDir, err)
+	}
+	defer kernel.Close()
+	return use(kernel)
+}
+
+// explainMissing adds the remedy to the error of a reader that finds no pins.
+func explainMissing(pinDir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("nothing is loaded at %s: name the --pin-dir of `beep run` or `beep load`, or run one of them: %w", pinDir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: run it as root, or with CAP_BPF", err)
+	}
+	return err
+}
+
+// frontOutput is an element of `beep fronts -o json`.
+type frontOutput struct {
+	// Front is PROTOCOL/ADDRESS:PORT.
+	Front string `json:"front"`
+	// Affinity is "none" or "client-ip".
+	Affinity   string           `json:"affinity"`
+	ID         uint32           `json:"id"`
+	Generation uint32           `json:"generation"`
+	Endpoints  []endpointOutput `json:"endpoints"`
+}
+
+// endpointOutput is an endpoint in JSON.
+type endpointOutput struct {
+	Address netip.AddrPort `json:"address"`
+	// Peer is the underlay address of the node that runs it; "" is this node.
+	Peer netip.Addr `json:"peer"`
+}
+
+type frontsCommand struct{ config.Inspect }
+
+func (f *frontsCommand) Run(c console) error {
+	return read(f.PinDir, func(kernel *maps.Kernel) error {
+		fronts, err := kernel.Fronts()
+		if err != nil {
+			return err
+		}
+		endpoints, err := kernel.Endpoints()
+		if err != nil {
+			return err
+		}
+		out := frontOutputs(fronts, endpoints)
+		if f.JSON() {
+			return c.json(out)
+		}
+		return c.table("FRONT AFFINITY ID GENERATION ENDPOINT PEER", frontRows(out))
+	})
+}
+
+// frontOutputs lists fronts by socket and their endpoints by index, which is their order.
+func frontOutputs(fronts []maps.FrontMeta, endpoints map[maps.EndpointKey]model.Endpoint) []frontOutput {
+	out := []frontOutput{}
+	for _, front := range fronts {
+		one := frontOutput{Front: front.Socket.String(), Affinity: "none", ID: front.ID, Generation: front.Generation,
+			Endpoints: []endpointOutput{}}
+		if front.ClientIPAffinity {
+			one.Affinity = "client-ip"
+		}
+		for i := range front.Count {
+			// One that is missing was flipped away while the maps were read.
+			if e, ok := endpoints[maps.EndpointKey{Front: front.ID, Generation: front.Generation, Index: i}]; ok {
+				one.Endpoints = append(one.Endpoints, endpointOutput{netip.AddrPortFrom(e.Addr, e.Port), e.Peer})
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// frontRows is a row for each endpoint, and for each front without one.
+func frontRows(fronts []frontOutput) [][]string {
+	var rows [][]string
+	for _, front := range fronts {
+		cells := []string{front.Front, front.Affinity, number(front.ID), number(front.Generation)}
+		if len(front.Endpoints) == 0 {
+			rows = append(rows, append(cells, "", ""))
+		}
+		for _, e := range front.Endpoints {
+			rows = append(rows, append(slices.Clone(cells), e.Address.String(), peerName(e.Peer)))
+		}
+	}
+	return rows
+}
+
+// nodesOutput is `beep nodes -o json`.
+type nodesOutput struct {
+	// Underlay are this node's tunnel addresses, at most one a family.
+	Underlay []netip.Addr `json:"underlay"`
+	// Peers are the addresses whose tunnels this node accepts.
+	Peers []netip.Addr `json:"peers"`
+}
+
+type nodesCommand struct{ config.Inspect }
+
+func (n *nodesCommand) Run(c console) error {
+	return read(n.PinDir, func(kernel *maps.Kernel) error {
+		own, err := underlay(kernel)
+		if err != nil {
+			return err
+		}
+		peers, err := kernel.Peers()
+		if err != nil {
+			return err
+		}
+		if n.JSON() {
+			return c.json(nodesOutput{own, slices.Concat([]netip.Addr{}, peers)})
+		}
+		var rows [][]string
+		for _, addr := range own {
+			rows = append(rows, []string{addr.String(), "this node"})
+		}
+		for _, addr := range peers {
+			rows = append(rows, []string{addr.String(), "peer"})
+		}
+		return c.table("ADDRESS NODE", rows)
+	})
+}
+
+// underlay is this node's own tunnel addresses.
+func underlay(kernel *maps.Kernel) ([]netip.Addr, error) {
+	settings, err := kernel.Config()
+	if err != nil {
+		return nil, err
+	}
+	own := []netip.Addr{settings.Underlay4, settings.Underlay6}
+	return slices.DeleteFunc(own, func(addr netip.Addr) bool { return !addr.IsValid() }), nil
+}
+
+type targetsCommand struct{ config.Inspect }
+
+// Run prints POD_TARGETS; -o json is a list of PROTOCOL/ADDRESS:PORT.
+func (t *targetsCommand) Run(c console) error {
+	return read(t.PinDir, func(kernel *maps.Kernel) error {
+		targets, err := kernel.Targets()
+		if err != nil {
+			return err
+		}
+		names := []string{}
+		var rows [][]string
+		for _, target := range targets {
+			names = append(names, target.String())
+			rows = append(rows, []string{target.String()})
+		}
+		if t.JSON() {
+			return c.json(names)
+		}
+		return c.table("TARGET", rows)
+	})
+}
+
+func number[N uint32 | uint64 | int](n N) string { return strconv.FormatInt(int64(n), 10) }
+
+// peerName is a peer, or the word for none.
+func peerName(peer netip.Addr) string {
+	if !peer.IsValid() {
+		return local
+	}
+	return peer.String()
+}

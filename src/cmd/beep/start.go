@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/beep-lb/beep/src/config"
+	"github.com/beep-lb/beep/src/datapath/attach"
+	"github.com/beep-lb/beep/src/datapath/load"
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
+	"github.com/beep-lb/beep/src/datapath/probe"
+	"github.com/beep-lb/beep/src/model"
+	"github.com/beep-lb/beep/src/netdev"
+	"github.com/beep-lb/beep/src/reconcile"
+)
+
+// lockTries and lockPause outlast the moment in which `beep status` looks whether the lock is free.
+const (
+	lockTries = 5
+	lockPause = 20 * time.Millisecond
+	// fillTries bounds how often a start waits for room in the maps: once for the rows that go, once for luck.
+	fillTries = 3
+)
+
+// plan is what a command line asks of this node, checked as far as it can be without changing anything.
+type plan struct {
+	flags    *config.Datapath
+	settings load.Settings
+	// desired is the fixtures', without its seed.
+	desired model.Desired
+	host    *netdev.Host
+	uplinks []netdev.Link
+	// warnings are the probe's, for the log of a start that succeeds.
+	warnings []string
+	log      *slog.Logger
+}
+
+// newPlan looks at the kernel, the devices and the fixtures. The caller closes the plan.
+func newPlan(flags *config.Datapath, c console) (*plan, error) {
+	p := &plan{flags: flags, settings: load.SettingsOf(flags), log: newLogger(flags, c)}
+	report := probe.Run()
+	if err := report.Err(); err != nil {
+		return nil, err
+	}
+	p.warnings = report.Warnings
+	var err error
+	if p.desired, err = flags.FixtureState(); err != nil {
+		return nil, err
+	}
+	// As if the maps were empty: what does not fit then never will.
+	_, err = reconcile.Plan(p.desired, reconcile.State{Capacity: p.settings.Sizes})
+	if err != nil {
+		return nil, err
+	}
+	if p.host, err = netdev.Open(); err != nil {
+		return nil, err
+	}
+	if p.uplinks, err = findUplinks(p.host, flags, p.desired); err != nil {
+		p.host.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// node is a node whose programs are attached.
+type node struct {
+	*plan
+	dir        *pinfs.Dir
+	held       *pinfs.Lock
+	datapath   *load.Datapath
+	reconciler *reconcile.Reconciler
+	attached   *attach.Uplinks
+}
+
+// start takes the lock, loads, fills and attaches, in this order: a packet that meets the programs finds the maps
+// filled. The caller closes the node, which leaves everything in place.
+func (p *plan) start(ctx context.Context) (*node, error) {
+	n := &node{plan: p}
+	if err := n.bringUp(ctx); err != nil {
+		n.close()
+		return nil, err
+	}
+	for _, warning := range p.warnings {
+		p.log.Warn(warning)
+	}
+	return n, nil
+}
+
+func (n *node) bringUp(ctx context.Context) (err error) {
+	if n.dir, n.held, err = n.lock(); err != nil {
+		return err
+	}
+	if n.datapath, err = load.Load(n.dir, n.settings, n.uplinks, n.log); err != nil {
+		return err
+	}
+	n.reconciler = reconcile.New(n.datapath.Maps, time.Now)
+	if n.flags.FixtureRun() {
+		if err := n.fill(ctx); err != nil {
+			return err
+		}
+	}
+	n.attached = attach.New(n.dir, n.datapath.Instance, n.log)
+	return n.attached.Attach(n.uplinks)
+}
+
+// close ends this process's part; pins, programs and rows stay.
+func (n *node) close() {
+	if n.datapath != nil {
+		n.datapath.Close() //nolint:errcheck // only descriptors
+	}
+	if n.held != nil {
+		n.held.Unlock() //nolint:errcheck // the process's end unlocks too
+	}
+}
+
+// lock makes the pin directory ours.
+func (p *plan) lock() (*pinfs.Dir, *pinfs.Lock, error) {
+	dir, err := pinfs.Create(p.flags.PinDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for try := 1; ; try++ {
+		lock, err := dir.Lock()
+		if !errors.Is(err, pinfs.ErrLocked) || try == lockTries {
+			return dir, lock, err
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// fill brings the maps to the state of the fixtures. What was refused may fit once the rows that it replaces are
+// collected, so it is tried again.
+func (n *node) fill(ctx context.Context) error {
+	if n.flags.FlowHashSeed == nil {
+		// A seed of its own at every start would send the flows that no row pins elsewhere.
+		before, err := n.datapath.Maps.Config()
+		if err != nil {
+			return err
+		}
+		if before.Seed != [16]byte{} {
+			n.desired.Seed = before.Seed
+		}
+	}
+	for try := 1; ; try++ {
+		err := n.apply()
+		passing := errors.Is(err, maps.ErrCapacity) || errors.Is(err, maps.ErrNoMemory)
+		if !passing || try == fillTries {
+			return err
+		}
+		if err := n.waitDue(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// apply makes the maps as desired, and logs what changed, a line each.
+func (n *node) apply() error {
+	steps, err := n.reconciler.Apply(n.desired)
+	for _, step := range steps {
+		level := slog.LevelInfo
+		if step.Action == reconcile.Collected {
+			level = slog.LevelDebug // the line of the front's change told of it
+		}
+		n.log.Log(context.Background(), level, step.Object+" "+string(step.Action), "name", step.Name, "now", step.Detail)
+	}
+	return err
+}
+
+// waitDue sleeps until the reconciler has something to do, or ctx ends.
+func (n *node) waitDue(ctx context.Context) error {
+	at, due := n.reconciler.Due()
+	if !due {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	case <-time.After(time.Until(at)):
+		return nil
+	}
+}
+
+func newLogger(flags *config.Datapath, c console) *slog.Logger {
+	options := &slog.HandlerOptions{Level: flags.Level()}
+	if flags.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(c.err, options))
+	}
+	return slog.New(slog.NewTextHandler(c.err, options))
+}
