@@ -52,7 +52,7 @@ func (u *Uplinks) Attach(uplinks []netdev.Link) error {
 	made := make([]*bpfobj.BeepPrograms, 0, len(uplinks))
 	defer func() {
 		for _, programs := range made {
-			programs.Close() //nolint:errcheck // the links hold them
+			programs.Close()
 		}
 	}()
 	for _, uplink := range uplinks {
@@ -63,6 +63,8 @@ func (u *Uplinks) Attach(uplinks []netdev.Link) error {
 		made = append(made, programs)
 	}
 	keep := map[int]bool{}
+	clear(u.wanted)
+	clear(u.failed)
 	for i, uplink := range uplinks {
 		if err := u.put(uplink, made[i]); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +19,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/google/go-cmp/cmp"
-	"github.com/vishvananda/netlink"
 
 	"github.com/beep-lb/beep/harness/bpffs"
 	"github.com/beep-lb/beep/harness/netns"
@@ -64,6 +64,7 @@ func newNode(t *testing.T) *node {
 	t.Helper()
 	require.Root(t)
 	require.TCX(t)
+	require.Tool(t, "ip")
 	n := &node{t: t, ns: netns.New(t, "attach"), log: &logBuffer{}}
 	dir, err := pinfs.Create(filepath.Join(bpffs.New(t), "beep"))
 	must(t, err)
@@ -115,19 +116,26 @@ func (n *node) failWith(fail func(netdev.Link) error) {
 	n.fail = fail
 }
 
-// device makes one end of a veth pair; an index of 0 leaves the choice to the kernel.
-func (n *node) device(name string, index int) netdev.Link {
+// ip runs ip-link(8) and its like in the namespace: only harness and src/netdev speak netlink.
+func (n *node) ip(args ...string) {
 	n.t.Helper()
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.Index = name, index
-	must(n.t, n.ns.Netlink().LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: name + "-peer"}))
+	out, err := exec.Command("ip", append([]string{"-n", n.ns.Name()}, args...)...).CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// device makes one end of a veth pair; more are words for ip-link(8) before its type.
+func (n *node) device(name string, more ...string) netdev.Link {
+	n.t.Helper()
+	args := append([]string{"link", "add", name}, more...)
+	n.ip(append(args, "type", "veth", "peer", "name", name+"-peer")...)
 	return n.find(name)
 }
 
 func (n *node) remove(name string) {
 	n.t.Helper()
-	device, err := n.ns.Netlink().LinkByName(name)
-	must(n.t, err, n.ns.Netlink().LinkDel(device))
+	n.ip("link", "del", name)
 }
 
 func (n *node) find(name string) (found netdev.Link) {
@@ -230,7 +238,7 @@ func both(uplink netdev.Link) []string {
 func TestAttachOutlivesTheProcess(t *testing.T) {
 	n := newNode(t)
 	n.pinned()
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	must(t, n.attach(a)) // holds no descriptor when it returns: only the pins keep the links
 	n.on(a, "ours_in", "ours_out")
 	n.pinned(both(a)...)
@@ -239,7 +247,7 @@ func TestAttachOutlivesTheProcess(t *testing.T) {
 // TestOthersKeepTheirPlace: ours go behind what is there, and an update moves nothing.
 func TestOthersKeepTheirPlace(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	n.other(a, "earlier", nil)
 	must(t, n.attach(a))
 	n.on(a, "earlier ours_in", "ours_out")
@@ -264,7 +272,7 @@ func TestOthersKeepTheirPlace(t *testing.T) {
 
 func TestUplinksNoLongerNamedAreDetached(t *testing.T) {
 	n := newNode(t)
-	a, b := n.device("up0", 0), n.device("up1", 0)
+	a, b := n.device("up0"), n.device("up1")
 	n.other(a, "other", nil)
 	must(t, n.attach(a, b))
 	n.pinned(slices.Concat(both(a), both(b))...)
@@ -282,11 +290,11 @@ func TestUplinksNoLongerNamedAreDetached(t *testing.T) {
 // TestSeveredLinks: the device was made again under the same ifindex while nobody ran.
 func TestSeveredLinks(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 77)
+	a := n.device("up0", "index", "77")
 	must(t, n.attach(a))
 	n.remove("up0")
 	n.pinned("77 egress severed", "77 ingress severed")
-	a = n.device("up0", 77)
+	a = n.device("up0", "index", "77")
 	n.on(a, "", "")
 	must(t, n.attach(a))
 	n.on(a, "ours_in", "ours_out")
@@ -296,7 +304,7 @@ func TestSeveredLinks(t *testing.T) {
 // TestPinsThatLie: a pin whose link is elsewhere is dropped, not updated.
 func TestPinsThatLie(t *testing.T) {
 	n := newNode(t)
-	a, b := n.device("up0", 0), n.device("up1", 0)
+	a, b := n.device("up0"), n.device("up1")
 	elsewhere := n.other(b, "elsewhere", nil)
 	must(t, elsewhere.Pin(n.dir.LinkPath(pinfs.Link{Ifindex: a.Index, Direction: pinfs.Ingress})))
 	n.pinned(fmt.Sprintf("%d ingress severed", a.Index))
@@ -316,7 +324,7 @@ func TestPinsThatLie(t *testing.T) {
 
 func TestAllProgramsAreMadeBeforeOneIsAttached(t *testing.T) {
 	n := newNode(t)
-	a, b := n.device("up0", 0), n.device("up1", 0)
+	a, b := n.device("up0"), n.device("up1")
 	n.failWith(func(l netdev.Link) error {
 		if l == b {
 			return errors.New("no")
@@ -339,7 +347,7 @@ func TestAllProgramsAreMadeBeforeOneIsAttached(t *testing.T) {
 // TestTheShippedPrograms goes from flags to a device.
 func TestTheShippedPrograms(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	flags := &config.Datapath{MaxFronts: 4, EndpointsPerFront: 4, FlowTableMaxEntries: 1024, NodeAllowMaxEntries: 4, PodTargetsMax: 4,
 		GenevePort: 6081, GeneveVNI: 48873}
 	d, err := load.Load(n.dir, load.SettingsOf(flags), []netdev.Link{a}, slog.New(slog.DiscardHandler))

@@ -13,9 +13,9 @@ import (
 const retryPause = 500 * time.Millisecond
 
 // Follow keeps the programs on the uplinks of the last Attach, by name, until ctx ends or events closes: a device
-// that comes back gets programs with the constants that it now needs, and one that goes loses its pins. events is
-// a netdev.Watch that was started after the uplinks were looked up, or before. It blocks, and must run in the
-// devices' namespace.
+// that comes back gets programs with the constants that it now needs, and one that goes loses its pins. events come
+// from netdev's Watch, whose first report of every device also shows what happened since Attach. It blocks, and
+// must run in the devices' namespace.
 func (u *Uplinks) Follow(ctx context.Context, events <-chan netdev.Event) {
 	retry := time.NewTicker(retryPause)
 	defer retry.Stop()
@@ -74,7 +74,7 @@ func (u *Uplinks) reattach(uplink netdev.Link) {
 	programs, err := u.instances(uplink)
 	if err == nil {
 		err = u.put(uplink, programs)
-		programs.Close() //nolint:errcheck // the links hold them
+		programs.Close()
 	}
 	if err == nil {
 		delete(u.failed, uplink.Name)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/require"
@@ -71,18 +70,18 @@ func (n *node) runs(name string) func() bool {
 
 func TestADeviceThatComesBackIsAttachedWithinASecond(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	must(t, n.attach(a))
 	n.follow()
 	for range 3 {
 		n.remove("up0")
 		n.within(time.Second, "the pins go", func() bool { return n.attached() == "" })
-		n.device("up0", 0)
+		n.device("up0")
 		n.within(time.Second, "attached again", n.runs("up0"))
 	}
-	n.device("up1", 0) // nobody asked for it
+	n.device("up1") // nobody asked for it
 	n.remove("up0")
-	n.device("up0", 0) // at once, with no time to look in between
+	n.device("up0") // at once, with no time to look in between
 	n.within(time.Second, "attached again", n.runs("up0"))
 	if gone := n.log.count("uplink is gone"); gone != 4 {
 		t.Errorf("%d lines tell of 4 losses", gone)
@@ -96,15 +95,11 @@ func TestADeviceThatComesBackIsAttachedWithinASecond(t *testing.T) {
 func TestTheTypeIsReadAnew(t *testing.T) {
 	require.Tun(t)
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	must(t, n.attach(a))
 	n.follow()
 	n.remove("up0")
-	must(t, n.ns.Do(func() error { // the tun ioctl looks at the thread's namespace
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "up0"
-		return netlink.LinkAdd(&netlink.Tuntap{LinkAttrs: attrs, Mode: netlink.TUNTAP_MODE_TUN})
-	}))
+	n.ip("tuntap", "add", "dev", "up0", "mode", "tun")
 	n.within(time.Second, "attached again", n.runs("up0"))
 	asked := n.asked()
 	if last := asked[len(asked)-1]; len(asked) != 2 || last.Type != unix.ARPHRD_NONE {
@@ -114,26 +109,39 @@ func TestTheTypeIsReadAnew(t *testing.T) {
 
 func TestARenamedUplinkIsNoUplink(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	must(t, n.attach(a))
 	n.follow()
-	device, err := n.ns.Netlink().LinkByName("up0")
-	must(t, err, n.ns.Netlink().LinkSetName(device, "spare"))
+	n.ip("link", "set", "up0", "name", "spare")
 	n.within(time.Second, "detached", func() bool { return n.attached() == "" })
 	n.on(a, "", "")
-	must(t, n.ns.Netlink().LinkSetName(device, "up0"))
+	n.ip("link", "set", "spare", "name", "up0")
 	n.within(time.Second, "attached again", n.runs("up0"))
 	n.on(a, "ours_in", "ours_out")
 }
 
+// TestOnlyTheLastAttachIsFollowed also has a device come back before anybody watches.
+func TestOnlyTheLastAttachIsFollowed(t *testing.T) {
+	n := newNode(t)
+	a, b := n.device("up0"), n.device("up1")
+	must(t, n.attach(a, b), n.attach(b))
+	n.remove("up0")
+	n.device("up0")
+	n.remove("up1")
+	n.device("up1")
+	n.follow()
+	n.within(time.Second, "attached again", n.runs("up1"))
+	n.on(n.find("up0"), "", "")
+}
+
 func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
 	n := newNode(t)
-	a := n.device("up0", 0)
+	a := n.device("up0")
 	must(t, n.attach(a))
 	n.failWith(func(netdev.Link) error { return errors.New("out of luck") })
 	n.follow()
 	n.remove("up0")
-	n.device("up0", 0)
+	n.device("up0")
 	n.within(5*time.Second, "two more tries", func() bool { return len(n.asked()) >= 4 })
 	if told := n.log.count("out of luck"); told != 1 {
 		t.Errorf("told %d times", told)

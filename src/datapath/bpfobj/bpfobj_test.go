@@ -149,8 +149,8 @@ func TestEnums(t *testing.T) {
 			}
 		}
 	}
-	if max := load(t).Maps[BeepMapDROPS].MaxEntries; max != uint32(BeepDropReasonDROP_REASONS)*uint32(BeepDirectionDIRECTIONS) {
-		t.Errorf("DROPS has %d rows, want one for each reason and direction", max)
+	if rows := load(t).Maps[BeepMapDROPS].MaxEntries; rows != uint32(BeepDropReasonDROP_REASONS)*uint32(BeepDirectionDIRECTIONS) {
+		t.Errorf("DROPS has %d rows, want one for each reason and direction", rows)
 	}
 }
 

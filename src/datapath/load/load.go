@@ -78,11 +78,11 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 	}
 	d.Maps = maps.New(set.generated())
 	if err := d.prepare(uplinks, set); err != nil {
-		d.Close() //nolint:errcheck // the first error is the one to tell
+		d.Close()
 		return nil, err
 	}
 	if err := set.publish(dir, log); err != nil {
-		d.Close() //nolint:errcheck // the first error is the one to tell
+		d.Close()
 		return nil, err
 	}
 	return d, nil

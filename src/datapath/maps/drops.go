@@ -39,7 +39,7 @@ var words = map[bpfobj.BeepDropReason]wording{
 	bpfobj.BeepDropReasonDROP_NO_ENDPOINT: {"no-endpoint",
 		"a new flow through a front that has no endpoint: give its Service a ready pod"},
 	bpfobj.BeepDropReasonDROP_FRONT_INCOMPLETE: {"front-incomplete",
-		"a front's rows name a ring block or an endpoint that is not there: if it lasts, a map is full or its writer died, see `beep status`"},
+		"a front names a ring block or an endpoint that is not there: if it lasts, a map is full or its writer died, see `beep status`"},
 	bpfobj.BeepDropReasonDROP_FRAGMENT: {"fragment",
 		"a fragment of a flow through a front, which has no ports to tell the flow by: lower the sender's MTU"},
 	bpfobj.BeepDropReasonDROP_FLOW_INSERT: {"flow-insert",

@@ -96,8 +96,8 @@ type fakeStore[K comparable, V any] struct {
 	rows  map[K]V
 }
 
-func newFakeStore[K comparable, V any](state *fakeState, name string, max uint32) *fakeStore[K, V] {
-	return &fakeStore[K, V]{state: state, name: name, max: max, rows: map[K]V{}}
+func newFakeStore[K comparable, V any](state *fakeState, name string, capacity uint32) *fakeStore[K, V] {
+	return &fakeStore[K, V]{state: state, name: name, max: capacity, rows: map[K]V{}}
 }
 
 // call starts an access, and says whether it fails on purpose. The caller holds the lock.

@@ -170,7 +170,26 @@ func (k *Kernel) DeleteFlow(table string, key FlowKey) error {
 	return remove(k.flows[table], table, key, toFlowKey(key))
 }
 
-// toFlowKey takes keys that fromFlow made, so it has nothing to refuse.
+// PutFlow writes one row and not its mirror; in a full table the kernel evicts another. The programs write their
+// rows themselves: this is for tests that need a row of a certain state.
+func (k *Kernel) PutFlow(f Flow) error {
+	nat, err := toAddr16(f.Nat.Addr())
+	if err != nil {
+		return fmt.Errorf("flow %s: %w", f.FlowKey, err)
+	}
+	peer, err := toOptional16(f.Peer)
+	if err != nil {
+		return fmt.Errorf("flow %s: peer: %w", f.FlowKey, err)
+	}
+	row := bpfobj.BeepFlow{
+		NatAddr: nat, Peer: peer, Uplink: f.Uplink, FrontId: f.FrontID, LastSeen: f.LastSeen, Epoch: f.Epoch,
+		Flags: uint32(f.Flags), NatPortBe: toNetwork(f.Nat.Port()), ClientPortBe: toNetwork(f.ClientPort),
+		TunnelPortBe: toNetwork(f.TunnelPort), ClientMac: f.ClientMAC, UplinkMac: f.UplinkMAC,
+	}
+	return put(k.flows[f.Table], f.Table, f.FlowKey, toFlowKey(f.FlowKey), row)
+}
+
+// toFlowKey takes keys as fromFlow makes them, so it has nothing to refuse.
 func toFlowKey(key FlowKey) bpfobj.BeepFlowKey {
 	return bpfobj.BeepFlowKey{
 		Src: key.Src.Addr().As16(), SportBe: toNetwork(key.Src.Port()),

@@ -93,6 +93,12 @@ func TestFlowsAreReadAsTheProgramsWriteThem(t *testing.T) {
 	}
 	_, err = k.LookupFlow(FlowTable, want.FlowKey)
 	refused(t, err, ErrNoRow, "FLOW_TABLE", "198.51.100.7:40000")
+	must(t, k.DeleteFlow(FlowPending, want.FlowKey), k.PutFlow(want))
+	one, err = k.LookupFlow(FlowPending, want.FlowKey)
+	must(t, err)
+	if diff := cmp.Diff(want, one, addrs); diff != "" {
+		t.Errorf("written and looked up (-want +got):\n%s", diff)
+	}
 	must(t, k.DeleteFlow(FlowPending, want.FlowKey))
 	refused(t, k.DeleteFlow(FlowPending, want.FlowKey), ErrNoRow, "FLOW_PENDING")
 }

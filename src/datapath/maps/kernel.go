@@ -56,7 +56,7 @@ func Open(pinDir string) (*Kernel, error) {
 	var m bpfobj.BeepMaps
 	for name, field := range fields(&m) {
 		if *field, err = openPin(dir, spec.Maps[name]); err != nil {
-			m.Close() //nolint:errcheck // nothing was written
+			m.Close()
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func Open(pinDir string) (*Kernel, error) {
 			"use the beep that loaded them, or run `beep load` of this one", pinDir, config.ABI, ABI)
 	}
 	if err != nil {
-		k.Close() //nolint:errcheck // nothing was written
+		k.Close()
 		return nil, err
 	}
 	return k, nil
@@ -98,7 +98,7 @@ func openPin(dir *pinfs.Dir, want *ebpf.MapSpec) (*ebpf.Map, error) {
 	if m.Type() != want.Type || m.KeySize() != want.KeySize || m.ValueSize() != want.ValueSize {
 		err := fmt.Errorf("map %s is %s with keys of %d and values of %d bytes, this build reads %s, %d and %d: "+
 			"run `beep load` of this build", path, m.Type(), m.KeySize(), m.ValueSize(), want.Type, want.KeySize, want.ValueSize)
-		m.Close() //nolint:errcheck // nothing was written
+		m.Close()
 		return nil, err
 	}
 	return m, nil

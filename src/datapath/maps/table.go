@@ -36,12 +36,12 @@ type tables struct {
 }
 
 // explain turns the errno of a write or a read into an error that names the map and the row.
-func explain(name, doing string, key fmt.Stringer, max uint32, err error) error {
+func explain(name, doing string, key fmt.Stringer, room uint32, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("%s %s: %w: %s has room for %d rows: raise %s", doing, key, ErrCapacity, name, max, flagOf(name))
+		return fmt.Errorf("%s %s: %w: %s has room for %d rows: raise %s", doing, key, ErrCapacity, name, room, flagOf(name))
 	case errors.Is(err, unix.ENOMEM):
 		return fmt.Errorf("%s %s in %s: %w: %w", doing, key, name, ErrNoMemory, err)
 	case errors.Is(err, unix.ENOENT):
@@ -87,7 +87,7 @@ func (t *tables) Fronts() ([]FrontMeta, error) {
 	err := list(t.fronts, bpfobj.BeepMapFRONT_META, func(key bpfobj.BeepSocketKey, row bpfobj.BeepFrontMeta) {
 		fronts = append(fronts, fromFrontMeta(key, row))
 	})
-	slices.SortFunc(fronts, func(a, b FrontMeta) int { return a.Socket.Compare(b.Socket) })
+	slices.SortFunc(fronts, func(a, b FrontMeta) int { return a.Compare(b.Socket) })
 	return fronts, err
 }
 

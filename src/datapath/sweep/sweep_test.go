@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beep-lb/beep/harness/require"
@@ -97,11 +96,10 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// rig is real maps, and the raw ones to write rows as the programs do.
+// rig is real maps.
 type rig struct {
-	t   testing.TB
-	raw bpfobj.BeepMaps
-	k   *maps.Kernel
+	t testing.TB
+	k *maps.Kernel
 }
 
 func newRig(t testing.TB, rows uint32) *rig {
@@ -110,27 +108,17 @@ func newRig(t testing.TB, rows uint32) *rig {
 	spec, err := bpfobj.LoadBeep()
 	must(t, err)
 	spec.Maps["FLOW_TABLE"].MaxEntries, spec.Maps["FLOW_PENDING"].MaxEntries = rows, rows
-	r := &rig{t: t}
-	must(t, spec.LoadAndAssign(&r.raw, nil))
-	r.k = maps.New(r.raw)
+	var raw bpfobj.BeepMaps
+	must(t, spec.LoadAndAssign(&raw, nil))
+	r := &rig{t: t, k: maps.New(raw)}
 	t.Cleanup(func() { r.k.Close() })
 	return r
-}
-
-func wire(ap netip.AddrPort) ([16]byte, uint16) {
-	return ap.Addr().As16(), ap.Port()<<8 | ap.Port()>>8
 }
 
 // write puts a row into the kernel, as a program would.
 func (r *rig) write(f maps.Flow) {
 	r.t.Helper()
-	key := bpfobj.BeepFlowKey{Proto: uint8(f.Proto), Kind: uint8(f.Kind)}
-	key.Src, key.SportBe = wire(f.Src)
-	key.Dst, key.DportBe = wire(f.Dst)
-	row := bpfobj.BeepFlow{LastSeen: f.LastSeen, Flags: uint32(f.Flags), ClientPortBe: f.ClientPort<<8 | f.ClientPort>>8}
-	row.NatAddr, row.NatPortBe = wire(f.Nat)
-	m := map[string]*ebpf.Map{maps.FlowTable: r.raw.FLOW_TABLE, maps.FlowPending: r.raw.FLOW_PENDING}[f.Table]
-	must(r.t, m.Update(&key, &row, ebpf.UpdateAny))
+	must(r.t, r.k.PutFlow(f))
 }
 
 // pair is both rows of a local flow of the client's port.
