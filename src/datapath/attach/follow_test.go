@@ -134,6 +134,24 @@ func TestOnlyTheLastAttachIsFollowed(t *testing.T) {
 	n.on(n.find("up0"), "", "")
 }
 
+// TestAnOlderDeviceOfTheNameGoes: the watch began before the uplinks were looked up, and tells of the past.
+func TestAnOlderDeviceOfTheNameGoes(t *testing.T) {
+	n := newNode(t)
+	a := n.device("up0")
+	must(t, n.attach(a))
+	older := a
+	older.Index = 4711
+	events := make(chan netdev.Event, 2)
+	events <- netdev.Event{Kind: netdev.Vanished, Link: older}
+	events <- netdev.Event{Kind: netdev.Appeared, Link: a}
+	close(events)
+	must(t, n.ns.Do(func() error { n.up.Follow(t.Context(), events); return nil }))
+	n.pinned(both(a)...)
+	if n.log.count("uplink is gone") != 0 || len(n.asked()) != 1 {
+		t.Errorf("instances were made for %v", n.asked())
+	}
+}
+
 func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
 	n := newNode(t)
 	a := n.device("up0")

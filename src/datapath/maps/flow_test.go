@@ -146,6 +146,27 @@ func TestEachFlowComesOnce(t *testing.T) {
 	}
 }
 
+// TestBucketsLargerThanABatch: the kernel answers ENOSPC to a buffer that the next bucket does not fit in.
+func TestBucketsLargerThanABatch(t *testing.T) {
+	k := newKernel(t, Sizes{1, 1, 1, 1024, 16, 1, 1})
+	fillFlows(t, k, 900)
+	seen := map[bpfobj.BeepFlowKey]int{}
+	must(t, k.flows[FlowTable].eachBatch(1, func(key bpfobj.BeepFlowKey, _ bpfobj.BeepFlow) bool {
+		seen[key]++
+		return true
+	}))
+	want := 0
+	must(t, k.Flows(func(Flow) bool { want++; return true }))
+	for key, times := range seen {
+		if times != 1 {
+			t.Fatalf("%v came %d times", key, times)
+		}
+	}
+	if len(seen) != want || want < 800 {
+		t.Errorf("%d rows came, of %d", len(seen), want)
+	}
+}
+
 func BenchmarkFlows65536(b *testing.B) {
 	k := newKernel(b, Sizes{1, 1, 1, 1 << 17, 16, 1, 1})
 	fillFlows(b, k, 1<<16)

@@ -130,13 +130,17 @@ func (s kernelStore[K, V]) each(visit func(K, V) bool) error {
 		key   K
 		value V
 	}
-	size := min(int(s.m.MaxEntries()), max(batchBytes/int(unsafe.Sizeof(row)), 16))
+	return s.eachBatch(min(int(s.m.MaxEntries()), batchBytes/int(unsafe.Sizeof(row))), visit)
+}
+
+// eachBatch is each with the number of rows to ask for at once.
+func (s kernelStore[K, V]) eachBatch(size int, visit func(K, V) bool) error {
 	var cursor ebpf.MapBatchCursor
 	keys, values := make([]K, size), make([]V, size)
 	for {
 		n, err := s.m.BatchLookup(&cursor, keys, values, nil)
 		if errors.Is(err, unix.ENOSPC) {
-			// One bucket holds more rows than the buffer; the cursor has not moved.
+			// The next bucket holds more rows than the buffer; the cursor stands before it.
 			size *= 2
 			keys, values = make([]K, size), make([]V, size)
 			continue

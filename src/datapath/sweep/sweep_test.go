@@ -255,21 +255,27 @@ func TestARowInUseStays(t *testing.T) {
 	const now = 50_000
 	r := newRig(t, 1024)
 	forward, reverse := pair(maps.FlowTable, model.UDP, 3001, now-200, 0)
-	r.write(forward)
-	r.write(reverse)
-	result, err := idle(meddler{r.k, func(maps.FlowKey) error {
-		fresh := forward
-		fresh.LastSeen = now
-		r.write(fresh)
-		fresh = reverse
-		fresh.LastSeen = now
-		r.write(fresh)
+	alone, _ := pair(maps.FlowTable, model.UDP, 3002, now-200, 0)
+	alone.Flags = 0
+	rows := []maps.Flow{forward, reverse, alone}
+	for _, row := range rows {
+		r.write(row)
+	}
+	result, err := idle(meddler{r.k, func(key maps.FlowKey) error {
+		for _, row := range rows {
+			if row.FlowKey == key {
+				row.LastSeen = now
+				r.write(row)
+			}
+		}
 		return nil
 	}}, now, policy)
-	if err != nil || len(result.Removed) != 0 || result.Scanned != 2 {
+	if err != nil || len(result.Removed) != 0 || result.Scanned != 3 {
 		t.Errorf("%+v, %v", result, err)
 	}
-	r.check("left", "FLOW_TABLE forward UDP 198.51.100.7:3001\nFLOW_TABLE reverse UDP 198.51.100.7:3001")
+	r.check("left", `FLOW_TABLE forward UDP 198.51.100.7:3001
+FLOW_TABLE forward UDP 198.51.100.7:3002
+FLOW_TABLE reverse UDP 198.51.100.7:3001`)
 }
 
 func TestOneErrorDoesNotStopTheSweep(t *testing.T) {
