@@ -8,6 +8,8 @@ package scene
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/beep-lb/beep/harness/artifacts"
@@ -80,4 +82,30 @@ func (s *Scene) Context(limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("the spec allows %v", limit))
 	s.tb.Cleanup(cancel)
 	return ctx
+}
+
+// Families are the IP families, one by one.
+var Families = []topo.Families{topo.V4, topo.V6}
+
+// FamilyName is how a spec is named after a family.
+func FamilyName(family topo.Families) string {
+	switch family {
+	case topo.V4:
+		return "IPv4"
+	case topo.V6:
+		return "IPv6"
+	}
+	return "both families"
+}
+
+// CheckReadme fails the test if README.md in the working directory, which is the rig's, does not draw the plan.
+func CheckReadme(tb require.TB, plan topo.Plan) {
+	tb.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	if picture := plan.String(); !strings.Contains(string(text), picture) {
+		tb.Errorf("README.md does not draw the topology; it should hold:\n%s", picture)
+	}
 }
