@@ -88,7 +88,7 @@ func (p *planner) planFront(front model.Front) {
 	if sameRows && meta.ClientIPAffinity == front.ClientIPAffinity {
 		return
 	}
-	step := Step{Object: "front", Name: front.Socket.String(), Action: Added, Detail: describe(front)}
+	step := Step{Object: "front", Name: front.String(), Action: Added, Detail: describe(front)}
 	next := maps.FrontMeta{
 		Socket: front.Socket, ID: meta.ID, Generation: meta.Generation,
 		Count: uint32(len(want.endpoints)), RingSize: uint32(want.ringSize), ClientIPAffinity: front.ClientIPAffinity,

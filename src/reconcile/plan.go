@@ -173,7 +173,7 @@ func (p *planner) removeFronts() {
 			continue
 		}
 		p.room.fronts++
-		p.add(Step{Object: "front", Name: meta.Socket.String(), Action: Removed,
+		p.add(Step{Object: "front", Name: meta.String(), Action: Removed,
 			writes: []write{deleteFront{meta.Socket}}, retires: Generation{meta.ID, meta.Generation}})
 	}
 }
@@ -191,6 +191,6 @@ func (p *planner) inOrder() []model.Front {
 		case shrinks(b) && !shrinks(a):
 			return 1
 		}
-		return a.Socket.Compare(b.Socket)
+		return a.Compare(b.Socket)
 	})
 }

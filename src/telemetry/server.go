@@ -27,13 +27,13 @@ type Server struct {
 
 // Listen takes the address, in the network namespace of the calling thread; requests wait until Serve. An address
 // that is in use, or that is no address of this node, is an error at once.
-func Listen(addr string, handler http.Handler) (*Server, error) {
+func Listen(addr string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("serve metrics: %w: choose another --metrics-addr, or an empty one for none", err)
 	}
 	return &Server{listener: listener, server: http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 	}}, nil
 }
 
@@ -41,14 +41,15 @@ func Listen(addr string, handler http.Handler) (*Server, error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers requests until ctx ends, then finishes those that run, for a second at most.
-func (s *Server) Serve(ctx context.Context) error {
+func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
+	s.server.Handler = handler
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		if s.server.Shutdown(deadline) != nil {
-			s.server.Close() //nolint:errcheck // nobody is left to tell
+			s.server.Close()
 		}
 	})
 	err := s.server.Serve(s.listener)

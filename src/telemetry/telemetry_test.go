@@ -168,16 +168,16 @@ func TestScrapeOfMapsThatCannotBeReadFails(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	server, err := Listen("127.0.0.1:0", New(sample(), node(nil)).Handler())
+	server, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(server.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "--metrics-addr") {
+	if _, err := Listen(server.Addr().String()); err == nil || !strings.Contains(err.Error(), "--metrics-addr") {
 		t.Errorf("an address in use: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
+	go func() { served <- server.Serve(ctx, New(sample(), node(nil)).Handler()) }()
 	response, err := http.Get("http://" + server.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,8 @@ func (d *dropsCommand) printSecond(c console, at time.Time, drops []dropOutput) 
 		return err
 	}
 	for _, drop := range drops {
-		_, err := fmt.Fprintf(c.out, "%s  %-17s %-8s %8d packets/s %11d bytes/s\n", clock, drop.Reason, drop.Direction, drop.Packets, drop.Bytes)
+		_, err := fmt.Fprintf(c.out, "%s  %-17s %-8s %8d packets/s %11d bytes/s\n",
+			clock, drop.Reason, drop.Direction, drop.Packets, drop.Bytes)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,8 @@ func main() { os.Exit(execute(os.Args[1:], console{os.Stdout, os.Stderr})) }
 // execute runs one command line and returns its exit code.
 func execute(args []string, c console) int {
 	var cli commands
-	parser, err := kong.New(&cli, kong.Name("beep"), kong.Writers(c.out, c.err), kong.Bind(c), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	parser, err := kong.New(&cli, kong.Name("beep"), kong.Writers(c.out, c.err), kong.Bind(c),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Description("beep balances connections to this node's own addresses over pods on this and other nodes."))
 	if err != nil {
 		panic(err) // the structs above are wrong

@@ -5,13 +5,20 @@ package main
 import (
 	"net/netip"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/src/model"
 )
 
-func TestMain(m *testing.M) { os.Exit(require.Main(m)) }
+func TestMain(m *testing.M) {
+	code := require.Main(m)
+	if binary, err := build(); err == nil {
+		os.RemoveAll(filepath.Dir(binary))
+	}
+	os.Exit(code)
+}
 
 func TestPattern(t *testing.T) {
 	for _, tt := range []struct {

@@ -81,7 +81,7 @@ func (f *frontsCommand) Run(c console) error {
 func frontOutputs(fronts []maps.FrontMeta, endpoints map[maps.EndpointKey]model.Endpoint) []frontOutput {
 	out := []frontOutput{}
 	for _, front := range fronts {
-		one := frontOutput{Front: front.Socket.String(), Affinity: "none", ID: front.ID, Generation: front.Generation,
+		one := frontOutput{Front: front.String(), Affinity: "none", ID: front.ID, Generation: front.Generation,
 			Endpoints: []endpointOutput{}}
 		if front.ClientIPAffinity {
 			one.Affinity = "client-ip"

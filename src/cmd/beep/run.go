@@ -23,20 +23,20 @@ type runCommand struct{ config.Datapath }
 func (r *runCommand) Run(c console) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
-	p, err := newPlan(&r.Datapath, c)
-	if err != nil {
-		return err
-	}
-	defer p.host.Close()
-	n, err := p.start(ctx)
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer n.close()
-	return n.serve(ctx)
+	return withNode(&r.Datapath, c, func(n *node) error {
+		// Before anything is loaded: an address in use is a refusal like the others.
+		server, err := n.listen()
+		if err != nil {
+			return err
+		}
+		if err := n.start(ctx); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		return n.serve(ctx, server)
+	})
 }
 
 type loadCommand struct{ config.Datapath }
@@ -45,16 +45,31 @@ type loadCommand struct{ config.Datapath }
 func (l *loadCommand) Run(c console) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
-	p, err := newPlan(&l.Datapath, c)
+	return withNode(&l.Datapath, c, func(n *node) error {
+		if err := n.start(ctx); err != nil {
+			return err
+		}
+		return n.finish(ctx)
+	})
+}
+
+// withNode checks what the flags ask, takes the lock, and gives both up at the end.
+func withNode(flags *config.Datapath, c console, do func(*node) error) error {
+	p, err := newPlan(flags, c)
 	if err != nil {
 		return err
 	}
 	defer p.host.Close()
-	n, err := p.start(ctx)
+	n, err := p.take()
 	if err != nil {
 		return err
 	}
 	defer n.close()
+	return do(n)
+}
+
+// finish waits for what the start left to do.
+func (n *node) finish(ctx context.Context) error {
 	for {
 		if _, due := n.reconciler.Due(); !due {
 			return nil
@@ -68,34 +83,47 @@ func (l *loadCommand) Run(c console) error {
 	}
 }
 
+// listen takes the address of the metrics; nil if there is none.
+func (n *node) listen() (*telemetry.Server, error) {
+	if n.flags.MetricsAddr == "" {
+		return nil, nil
+	}
+	return telemetry.Listen(n.flags.MetricsAddr)
+}
+
 // serve does what needs a process until ctx ends: uplinks that come back, flows that go, rows to collect, metrics.
-func (n *node) serve(ctx context.Context) error {
+func (n *node) serve(ctx context.Context, server *telemetry.Server) error {
 	events, err := n.host.Watch(ctx)
 	if err != nil {
 		return err
 	}
 	told := telemetry.New(n.datapath.Maps, telemetry.Node{Version: version, Uplinks: n.uplinkStates, Ready: n.ready})
 	group, ctx := errgroup.WithContext(ctx)
-	if addr := n.flags.MetricsAddr; addr != "" {
-		server, err := telemetry.Listen(addr, told.Handler())
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return server.Serve(ctx) })
+	if server != nil {
+		group.Go(func() error { return server.Serve(ctx, told.Handler()) })
 	}
 	group.Go(func() error { n.attached.Follow(ctx, events); return nil })
 	group.Go(func() error { return n.collect(ctx) })
-	sweeper := sweep.Runner{Maps: n.datapath.Maps, Policy: sweep.PolicyOf(n.flags), Log: n.log,
-		Observe: func(result sweep.Result, _ time.Duration) {
-			for cause, rows := range result.Removed {
-				told.Swept(string(cause), rows)
-			}
-		}}
-	group.Go(func() error { sweeper.Run(ctx); return nil })
+	group.Go(func() error { n.sweep(ctx, told); return nil })
 	n.log.Info("running", "version", version, "pin_dir", n.dir.Path(), "uplinks", n.uplinkNames())
 	err = group.Wait()
 	n.log.Info("stopped, the programs go on forwarding")
 	return err
+}
+
+// sweep removes idle flows until ctx ends, and counts them.
+func (n *node) sweep(ctx context.Context, told *telemetry.Telemetry) {
+	// Every series is there from the start, at zero: the first rise is a rise.
+	for _, cause := range []sweep.Cause{sweep.HalfOpen, sweep.Closed, sweep.IdleUDP, sweep.IdleTCP} {
+		told.Swept(string(cause), 0)
+	}
+	sweeper := sweep.Runner{Maps: n.datapath.Maps, Policy: sweep.PolicyOf(n.flags), Log: n.log}
+	sweeper.Observe = func(result sweep.Result, _ time.Duration) {
+		for cause, rows := range result.Removed {
+			told.Swept(string(cause), rows)
+		}
+	}
+	sweeper.Run(ctx)
 }
 
 // collect applies again whenever something is left to do.

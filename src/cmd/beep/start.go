@@ -68,7 +68,7 @@ func newPlan(flags *config.Datapath, c console) (*plan, error) {
 	return p, nil
 }
 
-// node is a node whose programs are attached.
+// node is what a process that holds the lock works on.
 type node struct {
 	*plan
 	dir        *pinfs.Dir
@@ -78,24 +78,26 @@ type node struct {
 	attached   *attach.Uplinks
 }
 
-// start takes the lock, loads, fills and attaches, in this order: a packet that meets the programs finds the maps
-// filled. The caller closes the node, which leaves everything in place.
-func (p *plan) start(ctx context.Context) (*node, error) {
-	n := &node{plan: p}
-	if err := n.bringUp(ctx); err != nil {
-		n.close()
+// take makes the pin directory and locks it. The caller closes the node, which leaves everything in place.
+func (p *plan) take() (*node, error) {
+	dir, err := pinfs.Create(p.flags.PinDir)
+	if err != nil {
 		return nil, err
 	}
-	for _, warning := range p.warnings {
-		p.log.Warn(warning)
+	for try := 1; ; try++ {
+		held, err := dir.Lock()
+		switch {
+		case err == nil:
+			return &node{plan: p, dir: dir, held: held}, nil
+		case !errors.Is(err, pinfs.ErrLocked) || try == lockTries:
+			return nil, err
+		}
+		time.Sleep(lockPause)
 	}
-	return n, nil
 }
 
-func (n *node) bringUp(ctx context.Context) (err error) {
-	if n.dir, n.held, err = n.lock(); err != nil {
-		return err
-	}
+// start loads, fills and attaches, in this order: a packet that meets the programs finds the maps filled.
+func (n *node) start(ctx context.Context) (err error) {
 	if n.datapath, err = load.Load(n.dir, n.settings, n.uplinks, n.log); err != nil {
 		return err
 	}
@@ -106,32 +108,21 @@ func (n *node) bringUp(ctx context.Context) (err error) {
 		}
 	}
 	n.attached = attach.New(n.dir, n.datapath.Instance, n.log)
-	return n.attached.Attach(n.uplinks)
+	if err := n.attached.Attach(n.uplinks); err != nil {
+		return err
+	}
+	for _, warning := range n.warnings {
+		n.log.Warn(warning)
+	}
+	return nil
 }
 
 // close ends this process's part; pins, programs and rows stay.
 func (n *node) close() {
 	if n.datapath != nil {
-		n.datapath.Close() //nolint:errcheck // only descriptors
+		n.datapath.Close()
 	}
-	if n.held != nil {
-		n.held.Unlock() //nolint:errcheck // the process's end unlocks too
-	}
-}
-
-// lock makes the pin directory ours.
-func (p *plan) lock() (*pinfs.Dir, *pinfs.Lock, error) {
-	dir, err := pinfs.Create(p.flags.PinDir)
-	if err != nil {
-		return nil, nil, err
-	}
-	for try := 1; ; try++ {
-		lock, err := dir.Lock()
-		if !errors.Is(err, pinfs.ErrLocked) || try == lockTries {
-			return dir, lock, err
-		}
-		time.Sleep(lockPause)
-	}
+	n.held.Unlock() //nolint:errcheck // the end of the process unlocks too
 }
 
 // fill brings the maps to the state of the fixtures. What was refused may fit once the rows that it replaces are
@@ -167,7 +158,11 @@ func (n *node) apply() error {
 		if step.Action == reconcile.Collected {
 			level = slog.LevelDebug // the line of the front's change told of it
 		}
-		n.log.Log(context.Background(), level, step.Object+" "+string(step.Action), "name", step.Name, "now", step.Detail)
+		attributes := []slog.Attr{slog.String("name", step.Name)}
+		if step.Detail != "" {
+			attributes = append(attributes, slog.String("now", step.Detail))
+		}
+		n.log.LogAttrs(context.Background(), level, step.Object+" "+string(step.Action), attributes...)
 	}
 	return err
 }

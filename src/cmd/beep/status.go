@@ -64,6 +64,8 @@ type mapOutput struct {
 	Max     uint32 `json:"max"`
 	// MemoryBytes is the kernel's own count.
 	MemoryBytes uint64 `json:"memoryBytes"`
+	// Fixed says that no flag sizes the map, and that all of its rows are always in use.
+	Fixed bool `json:"fixed"`
 }
 
 func (s *statusCommand) Run(c console) error {
@@ -190,8 +192,10 @@ func (s *statusOutput) count(kernel *maps.Kernel) error {
 		s.Endpoints += int(front.Count)
 	}
 	fills, err := kernel.Fill()
+	sized := kernel.Capacity().ByMap()
 	for _, fill := range fills {
-		s.Maps = append(s.Maps, mapOutput{fill.Map, fill.Entries, fill.Max, fill.Bytes})
+		_, flag := sized[fill.Map]
+		s.Maps = append(s.Maps, mapOutput{fill.Map, fill.Entries, fill.Max, fill.Bytes, !flag})
 	}
 	return err
 }
@@ -237,8 +241,9 @@ func (s *statusOutput) print(c console, now time.Time) error {
 	fmt.Fprintf(c.out, "daemon    %s\n", daemon)
 	fmt.Fprintf(c.out, "version   %s, map layout %d\n", s.Version, s.ABI)
 	fmt.Fprintf(c.out, "underlay  %s\n", own)
-	fmt.Fprintf(c.out, "trusts    %d peers, %d targets\n", s.Peers, s.Targets)
-	fmt.Fprintf(c.out, "fronts    %d, with %d endpoints\n\n", s.Fronts, s.Endpoints)
+	fmt.Fprintf(c.out, "peers     %d\n", s.Peers)
+	fmt.Fprintf(c.out, "targets   %d\n", s.Targets)
+	fmt.Fprintf(c.out, "fronts    %d (endpoints: %d)\n\n", s.Fronts, s.Endpoints)
 	if err := c.table("UPLINK IFINDEX INGRESS EGRESS SINCE AGE PROGRAMS", s.uplinkRows(now)); err != nil {
 		return err
 	}
@@ -263,8 +268,11 @@ func (s *statusOutput) uplinkRows(now time.Time) [][]string {
 func (s *statusOutput) mapRows() [][]string {
 	var rows [][]string
 	for _, m := range s.Maps {
-		rows = append(rows, []string{m.Map, number(m.Entries), number(m.Max),
-			fmt.Sprintf("%.0f%%", 100*float64(m.Entries)/float64(m.Max)), size(m.MemoryBytes)})
+		full := "fixed"
+		if !m.Fixed {
+			full = fmt.Sprintf("%.0f%%", 100*float64(m.Entries)/float64(m.Max))
+		}
+		rows = append(rows, []string{m.Map, number(m.Entries), number(m.Max), full, size(m.MemoryBytes)})
 	}
 	return rows
 }
