@@ -60,24 +60,25 @@ func Serve(topology *topo.Topology) (map[string][]*traffic.Echo, error) {
 	return echoes, nil
 }
 
-// Services are those that At names: every kind of traffic by all pods, and by each pod alone.
-func Services(plan *topo.Plan) []beep.Service {
-	var all []string
-	for _, pod := range plan.Pods {
-		all = append(all, pod.Name)
-	}
+// Services are those that At names, of every kind of traffic: by each of the pods alone, or by all of them where
+// AnyPod is named. A pod must be in one service of a kind only, as beep's fixtures name each target once.
+func Services(plan *topo.Plan, pods ...string) []beep.Service {
 	var services []beep.Service
 	for _, kind := range []Kind{HTTP, Stream, Datagram} {
-		services = append(services, service(plan, kind, AnyPod, all...))
-		for _, pod := range all {
-			services = append(services, service(plan, kind, pod, pod))
+		for _, pod := range pods {
+			behind := []string{pod}
+			if pod == AnyPod {
+				behind = nil
+				for _, each := range plan.Pods {
+					behind = append(behind, each.Name)
+				}
+			}
+			services = append(services, beep.Service{
+				Proto: kind.Proto(), Port: port(plan, kind, pod), TargetPort: uint16(kind), Pods: behind,
+			})
 		}
 	}
 	return services
-}
-
-func service(plan *topo.Plan, kind Kind, pod string, pods ...string) beep.Service {
-	return beep.Service{Proto: kind.Proto(), Port: port(plan, kind, pod), TargetPort: uint16(kind), Pods: pods}
 }
 
 // port is 80, 81 or 82 for all pods, 1080… for the first pod alone, 2080… for the second.

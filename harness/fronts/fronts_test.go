@@ -15,7 +15,8 @@ func TestEveryFrontIsAService(t *testing.T) {
 	plan := topo.TwoNodes(topo.Options{Pods: 2})
 	node := plan.Addr("node-a", topo.V4)
 	seen := map[string]bool{}
-	for _, service := range Services(&plan) {
+	pods := []string{AnyPod, "pod-a1", "pod-a2", "pod-b1", "pod-b2"}
+	for _, service := range Services(&plan, pods...) {
 		name := service.Proto.String() + netip.AddrPortFrom(node, service.Port).String()
 		if seen[name] {
 			t.Errorf("%s: two services", name)
@@ -23,7 +24,7 @@ func TestEveryFrontIsAService(t *testing.T) {
 		seen[name] = true
 	}
 	for _, kind := range []Kind{HTTP, Stream, Datagram} {
-		for _, pod := range []string{AnyPod, "pod-a1", "pod-a2", "pod-b1", "pod-b2"} {
+		for _, pod := range pods {
 			if front := At(&plan, node, kind, pod); !seen[kind.Proto().String()+front.String()] {
 				t.Errorf("kind %d by %q is %s, which is no service", kind, pod, front)
 			}
