@@ -10,21 +10,29 @@
 #include "lib/select.h"
 #include "lib/tunnel.h"
 
-/* The link-layer way back to the client, refreshed when it changes. */
-static __always_inline void remember_macs(struct __sk_buff *skb, struct flow *row)
+/*
+ * Notes the device and the link-layer addresses by which the client's frame came in, the way back to it.
+ * Returns whether they changed.
+ */
+static __always_inline bool remember_way(struct __sk_buff *skb, struct flow *row)
 {
+	bool moved = row->uplink != skb->ifindex;
 	struct ethhdr *eth;
 
+	if (moved)
+		row->uplink = skb->ifindex;
 	if (!cfg_l2_len)
-		return;
+		return moved;
 	eth = header(skb, 0, sizeof(*eth));
 	if (!eth)
-		return;
+		return moved;
 	if (__builtin_memcmp(row->client_mac, eth->h_source, ETH_ALEN) ||
 	    __builtin_memcmp(row->uplink_mac, eth->h_dest, ETH_ALEN)) {
 		__builtin_memcpy(row->client_mac, eth->h_source, ETH_ALEN);
 		__builtin_memcpy(row->uplink_mac, eth->h_dest, ETH_ALEN);
+		moved = true;
 	}
+	return moved;
 }
 
 /* Sends a client's packet to its flow's endpoint: up the stack, or to the node that has it. */
@@ -44,9 +52,8 @@ static __always_inline int known_flow(struct __sk_buff *skb, const struct config
 				      struct pkt *p, struct flow_ref *flow)
 {
 	flow_touch(&p->key, flow);
-	if (flow->row->uplink != skb->ifindex)
-		flow->row->uplink = skb->ifindex;
-	remember_macs(skb, flow->row);
+	if (remember_way(skb, flow->row))
+		flow_moved(&p->key, flow->row, flow->pending);
 	flow_client_packet(&p->key, flow, p->tcp_flags);
 	return to_endpoint(skb, cfg, p, flow->row);
 }
@@ -69,14 +76,13 @@ static __noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, 
 	addr_copy(row.nat_addr, endpoint->addr);
 	addr_copy(row.peer, endpoint->peer);
 	row.nat_port_be = endpoint->port_be;
-	row.uplink = skb->ifindex;
 	row.front_id = front->id;
 	row.last_seen = now_seconds();
 	/* One behind: the first return asks NODE_ALLOW for the peer. */
 	row.epoch = cfg->epoch - 1;
 	row.client_port_be = p->key.sport_be;
 	row.tunnel_port_be = tunnel_source_port(hash, &p->key);
-	remember_macs(skb, &row);
+	remember_way(skb, &row);
 	if (addr_is_zero(row.peer))
 		return flow_claim(&p->key, &row, hash);
 	return flow_insert(&p->key, &row, true, BPF_ANY) ? -DROP_FLOW_INSERT : 0;

@@ -12,6 +12,9 @@
 /* The loopback device has this index in every network namespace (Linux, net/core/dev.c). */
 #define LOOPBACK_IFINDEX 1
 
+/* The device that a lookup is bound to is gone: no drop reason, the caller asks again without it. */
+#define NO_DEVICE (-DROP_REASONS)
+
 struct egress {
 	struct bpf_redir_neigh next_hop;
 	__u32 ifindex;
@@ -20,6 +23,8 @@ struct egress {
 
 static __always_inline int fib_reason(long result)
 {
+	if (result < 0)
+		return NO_DEVICE;
 	if (result == BPF_FIB_LKUP_RET_FWD_DISABLED)
 		return -DROP_FORWARDING_OFF;
 	return -DROP_NO_ROUTE;
@@ -27,7 +32,7 @@ static __always_inline int fib_reason(long result)
 
 /*
  * Looks up the way from src to dst. oif 0: as a packet that this node makes (policy rules see iif lo);
- * otherwise only through that device. Returns 0 or a negative drop reason.
+ * otherwise only through that device. Returns 0, NO_DEVICE or a negative drop reason.
  */
 static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, const __u8 *dst,
 				      __u8 tos, __u32 oif, struct egress *out)

@@ -143,6 +143,24 @@ static __always_inline void flow_touch(struct flow_key *key, struct flow_ref *fl
 		flow_refresh(key, flow->row, flow->pending, now);
 }
 
+/* Tells the mirror, which the answers read, by which way the client's packets come now. */
+__noinline int flow_moved(struct flow_key *key, struct flow *row, bool pending)
+{
+	struct flow_key other;
+	struct flow *mirror;
+
+	if (!key || !row || !(row->flags & FLOW_PAIRED))
+		return 0;
+	mirror_key(key, row, &other);
+	mirror = flow_lookup(&other, pending);
+	if (!mirror)
+		return 0;
+	mirror->uplink = row->uplink;
+	__builtin_memcpy(mirror->client_mac, row->client_mac, sizeof(mirror->client_mac));
+	__builtin_memcpy(mirror->uplink_mac, row->uplink_mac, sizeof(mirror->uplink_mac));
+	return 0;
+}
+
 /* Sets flags on a row and on its mirror. */
 __noinline int flow_mark(struct flow_key *key, struct flow *row, bool pending, __u32 flags)
 {

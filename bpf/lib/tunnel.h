@@ -197,6 +197,10 @@ __noinline int to_client(struct __sk_buff *skb, const struct pkt *p, const struc
 	if (!p)
 		return -DROP_NO_ROUTE;
 	err = fib_lookup(skb, p->key.src, p->key.dst, p->tos, row ? row->uplink : 0, &out);
+	if (err == NO_DEVICE) {
+		row = NULL;
+		err = fib_lookup(skb, p->key.src, p->key.dst, p->tos, 0, &out);
+	}
 	if (!err) {
 		if (wire_len(skb, p) > out.mtu)
 			return -DROP_TOO_BIG;

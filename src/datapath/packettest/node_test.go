@@ -341,6 +341,17 @@ func (n *node) age(seconds uint32) {
 	}
 }
 
+// uplinkGone makes every flow's uplink a device that does not exist.
+func (n *node) uplinkGone(ifindex uint32) {
+	GinkgoHelper()
+	var rows []maps.Flow
+	Expect(n.maps.Flows(func(f maps.Flow) bool { rows = append(rows, f); return true })).To(Succeed())
+	for _, f := range rows {
+		f.Uplink = ifindex
+		Expect(n.maps.PutFlow(f)).To(Succeed())
+	}
+}
+
 // now is the coarse monotonic clock in seconds, as the programs read it.
 func (n *node) now() uint32 {
 	GinkgoHelper()

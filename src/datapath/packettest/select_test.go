@@ -147,4 +147,26 @@ var _ = Describe("Two uplinks", Label("bpf"), func() {
 		Expect(n.run(egress, answer).Verdict).To(Equal(progrun.Redirect))
 		Expect(n.runOn(egress, progrun.In{Packet: answer, Ifindex: n.eth1}).Verdict).To(Equal(progrun.Pass))
 	})
+
+	It("a flow whose client comes in by the other uplink is answered there, by a pod here too", func() {
+		n := newNode()
+		n.front("tcp/"+at(self, frontPort), false, at(here, podPort))
+		n.run(ingress, toFront)
+		answer := frame(packet.IP(here, client), packet.TCP(podPort, clientPort).Flags("SA"))
+		Expect(n.run(egress, answer).Verdict).To(Equal(progrun.Pass))
+		onEth1(n, frame(packet.IP(client, self), packet.TCP(clientPort, frontPort)))
+		Expect(n.runOn(egress, progrun.In{Packet: answer, Ifindex: n.eth1}).Verdict).To(Equal(progrun.Pass))
+		Expect(n.run(egress, answer).Verdict).To(Equal(progrun.Redirect))
+	})
+
+	It("an answer to a flow whose uplink is gone takes the host's route", func() {
+		n := newNode()
+		n.front("tcp/"+at(self, frontPort), false, at(here, podPort))
+		n.run(ingress, toFront)
+		n.uplinkGone(9999)
+		answer := frame(packet.IP(here, client), packet.TCP(podPort, clientPort).Flags("SA"))
+		out := n.run(egress, answer)
+		Expect(out.Verdict).To(Equal(progrun.Redirect))
+		Expect(out.Packet).To(packet.EqualPacket(frame(packet.IP(self, client), packet.TCP(frontPort, clientPort).Flags("SA"))))
+	})
 })
