@@ -12,6 +12,7 @@ import (
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
 )
 
 type dropsCommand struct {
@@ -35,7 +36,7 @@ type dropOutput struct {
 }
 
 func (d *dropsCommand) Run(c console) error {
-	return read(d.PinDir, func(kernel *maps.Kernel) error {
+	return read(d.PinDir, func(_ *pinfs.Dir, kernel *maps.Kernel) error {
 		rows, err := kernel.Drops()
 		if err != nil {
 			return err

@@ -278,18 +278,31 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-func TestMissingCapabilities(t *testing.T) {
+func TestWithoutRights(t *testing.T) {
 	m := newMachine(t)
-	cmd := exec.Command(m.binary, m.expand([]string{"run", "--pin-dir=PIN", "--uplink-iface=eth0"})...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := os.Chmod(m.bpffs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	as := func(args ...string) result {
+		cmd := exec.Command(m.binary, m.expand(args)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		return m.finish(cmd)
+	}
 	before := m.state()
-	got := m.finish(cmd)
+	got := as("run", "--pin-dir=PIN", "--uplink-iface=eth0")
 	const want = `^beep: capabilities: this process lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON: run it as root, .*\n$`
 	if got.code != 1 || !regexp.MustCompile(want).MatchString(got.errout) {
-		t.Errorf("exit code %d, printed\n%s", got.code, got.errout)
+		t.Errorf("run: exit code %d, printed\n%s", got.code, got.errout)
 	}
 	if after := m.state(); after != before {
 		t.Errorf("changed:\n%s\nto\n%s", before, after)
+	}
+	if got := m.do("load", "--pin-dir=PIN", "--uplink-iface=eth0"); got.code != 0 {
+		t.Fatalf("load: %+v", got)
+	}
+	got = as("fronts", "--pin-dir=PIN")
+	if got.code != 1 || !regexp.MustCompile(`^beep: .*permission denied: run it as root\n$`).MatchString(got.errout) {
+		t.Errorf("fronts: exit code %d, printed\n%s", got.code, got.errout)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
 	"github.com/beep-lb/beep/src/datapath/sweep"
 	"github.com/beep-lb/beep/src/model"
 	"github.com/beep-lb/beep/src/telemetry"
@@ -48,7 +49,7 @@ type flowOutput struct {
 }
 
 func (f *flowsCommand) Run(c console) error {
-	return read(f.PinDir, func(kernel *maps.Kernel) error {
+	return read(f.PinDir, func(_ *pinfs.Dir, kernel *maps.Kernel) error {
 		now, err := sweep.Now()
 		if err != nil {
 			return err

@@ -60,7 +60,7 @@ func main() { os.Exit(execute(os.Args[1:], console{os.Stdout, os.Stderr})) }
 func execute(args []string, c console) int {
 	var cli commands
 	parser, err := kong.New(&cli, kong.Name("beep"), kong.Writers(c.out, c.err), kong.Bind(c),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ValueFormatter(describe),
 		kong.Description("beep balances connections to this node's own addresses over pods on this and other nodes."))
 	if err != nil {
 		panic(err) // the structs above are wrong
@@ -77,6 +77,15 @@ func execute(args []string, c console) int {
 		return exitError
 	}
 	return 0
+}
+
+// describe is the help of a flag with its default, which the name of a placeholder hides.
+func describe(flag *kong.Value) string {
+	text := kong.DefaultHelpValueFormatter(flag)
+	if flag.HasDefault && flag.Default != "" {
+		text += " Default: " + flag.Default + "."
+	}
+	return text
 }
 
 // misused prints why a command line was refused. Values that cannot be are the operator's error; the language of

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
 	"github.com/beep-lb/beep/src/model"
 )
 
@@ -19,22 +20,30 @@ import (
 const local = "local"
 
 // read opens the pinned maps for the length of one function.
-func read(pinDir string, use func(*maps.Kernel) error) error {
+func read(pinDir string, use func(*pinfs.Dir, *maps.Kernel) error) error {
+	dir, err := pinfs.Open(pinDir)
+	var pinned []string
+	if err == nil {
+		pinned, err = dir.Maps()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(pinned) == 0:
+		return fmt.Errorf("nothing is loaded at %s: name the --pin-dir of `beep run` or `beep load`, or run one of them", pinDir)
+	case err != nil:
+		return explainPermission(err)
+	}
 	kernel, err := maps.Open(pinDir)
 	if err != nil {
-		return explainMissing(pinDir, err)
+		return explainPermission(err)
 	}
 	defer kernel.Close()
-	return use(kernel)
+	return use(dir, kernel)
 }
 
-// explainMissing adds the remedy to the error of a reader that finds no pins.
-func explainMissing(pinDir string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("nothing is loaded at %s: name the --pin-dir of `beep run` or `beep load`, or run one of them: %w", pinDir, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: run it as root, or with CAP_BPF", err)
+// explainPermission adds the remedy to the error of a reader that may not read.
+func explainPermission(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: run it as root", err)
 	}
 	return err
 }
@@ -60,7 +69,7 @@ type endpointOutput struct {
 type frontsCommand struct{ config.Inspect }
 
 func (f *frontsCommand) Run(c console) error {
-	return read(f.PinDir, func(kernel *maps.Kernel) error {
+	return read(f.PinDir, func(_ *pinfs.Dir, kernel *maps.Kernel) error {
 		fronts, err := kernel.Fronts()
 		if err != nil {
 			return err
@@ -123,7 +132,7 @@ type nodesOutput struct {
 type nodesCommand struct{ config.Inspect }
 
 func (n *nodesCommand) Run(c console) error {
-	return read(n.PinDir, func(kernel *maps.Kernel) error {
+	return read(n.PinDir, func(_ *pinfs.Dir, kernel *maps.Kernel) error {
 		own, err := underlay(kernel)
 		if err != nil {
 			return err
@@ -160,7 +169,7 @@ type targetsCommand struct{ config.Inspect }
 
 // Run prints POD_TARGETS; -o json is a list of PROTOCOL/ADDRESS:PORT.
 func (t *targetsCommand) Run(c console) error {
-	return read(t.PinDir, func(kernel *maps.Kernel) error {
+	return read(t.PinDir, func(_ *pinfs.Dir, kernel *maps.Kernel) error {
 		targets, err := kernel.Targets()
 		if err != nil {
 			return err

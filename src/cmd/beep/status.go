@@ -20,7 +20,8 @@ type statusCommand struct{ config.Inspect }
 
 // statusOutput is `beep status -o json`.
 type statusOutput struct {
-	// Healthy is what the exit code says: an uplink is attached, and none lacks one of its programs.
+	// Healthy is what the exit code says: an uplink is attached, and none lacks one of its programs. The pins do not
+	// tell which uplinks a daemon waits for; its /readyz does.
 	Healthy bool `json:"healthy"`
 	// Problems say what is not as it should be; a daemon that does not run is one, but the node is healthy
 	// without it as long as no uplink goes away.
@@ -70,8 +71,8 @@ type mapOutput struct {
 
 func (s *statusCommand) Run(c console) error {
 	var out statusOutput
-	err := read(s.PinDir, func(kernel *maps.Kernel) (err error) {
-		out, err = look(s.PinDir, kernel)
+	err := read(s.PinDir, func(dir *pinfs.Dir, kernel *maps.Kernel) (err error) {
+		out, err = look(dir, kernel)
 		return err
 	})
 	if err != nil {
@@ -89,12 +90,8 @@ func (s *statusCommand) Run(c console) error {
 }
 
 // look gathers everything and judges it.
-func look(pinDir string, kernel *maps.Kernel) (statusOutput, error) {
-	out := statusOutput{Version: version, Problems: []string{}}
-	dir, err := pinfs.Open(pinDir)
-	if err != nil {
-		return out, err
-	}
+func look(dir *pinfs.Dir, kernel *maps.Kernel) (out statusOutput, err error) {
+	out = statusOutput{Version: version, Problems: []string{}}
 	if out.Daemon, err = locked(dir); err != nil {
 		return out, err
 	}
@@ -138,7 +135,7 @@ func attachedUplinks(dir *pinfs.Dir) ([]uplinkOutput, error) {
 	uplinks := []uplinkOutput{}
 	for _, a := range attachments {
 		if last := len(uplinks) - 1; last < 0 || uplinks[last].Ifindex != a.Ifindex {
-			uplinks = append(uplinks, uplinkOutput{Ifindex: a.Ifindex, Device: nameOf(links, a.Ifindex), Since: a.Since})
+			uplinks = append(uplinks, uplinkOutput{Ifindex: a.Ifindex, Device: nameOf(links, a.Ifindex), Since: a.Since.UTC()})
 		}
 		uplink := &uplinks[len(uplinks)-1]
 		switch a.Direction {
@@ -148,7 +145,7 @@ func attachedUplinks(dir *pinfs.Dir) ([]uplinkOutput, error) {
 			uplink.Egress = !a.Severed
 		}
 		if a.Since.Before(uplink.Since) {
-			uplink.Since = a.Since
+			uplink.Since = a.Since.UTC()
 		}
 		uplink.Programs = append(uplink.Programs, a.Program)
 	}
@@ -203,7 +200,11 @@ func (s *statusOutput) count(kernel *maps.Kernel) error {
 // judge decides whether the node is healthy, and says what is not.
 func (s *statusOutput) judge() {
 	s.Healthy = len(s.Uplinks) > 0
-	if !s.Healthy {
+	switch {
+	case s.Healthy:
+	case s.Daemon:
+		s.Problems = append(s.Problems, "no uplink is attached: the daemon waits for its uplinks to come back, see `ip link`")
+	default:
 		s.Problems = append(s.Problems, "no uplink is attached: run `beep run` or `beep load`")
 	}
 	for _, uplink := range s.Uplinks {
@@ -260,7 +261,7 @@ func (s *statusOutput) uplinkRows(now time.Time) [][]string {
 			ids = append(ids, number(id))
 		}
 		rows = append(rows, []string{u.Device, number(u.Ifindex), side[u.Ingress], side[u.Egress],
-			u.Since.UTC().Format(time.RFC3339), now.Sub(u.Since).Round(time.Second).String(), strings.Join(ids, ",")})
+			u.Since.Format(time.RFC3339), now.Sub(u.Since).Round(time.Second).String(), strings.Join(ids, ",")})
 	}
 	return rows
 }
