@@ -14,7 +14,7 @@
 #define BEEP_ABI 1
 
 /* Endpoint indexes in one FRONT_RING row. */
-#define RING_BLOCK 128
+#define RING_BLOCK 512
 
 /* Protocol, address, port: names a front in FRONT_META and a pod's port in POD_TARGETS. */
 struct socket_key {

@@ -30,7 +30,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 19526);
 	__type(key, struct ring_key);
 	__type(value, struct ring_block);
 } FRONT_RING SEC(".maps");

@@ -27,8 +27,8 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// sizes fit a few fronts of a few endpoints; a ring of 2 to 16 endpoints is 26 blocks.
-var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 26, FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4}
+// sizes fit a few fronts of a few endpoints; a ring of 2 to 16 endpoints is 7 blocks.
+var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 7, FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4}
 
 // onBoth runs one spec on the fake and on the kernel's own maps.
 func onBoth(t *testing.T, spec func(t *testing.T, fresh func() maps.Maps)) {

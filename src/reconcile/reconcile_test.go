@@ -197,7 +197,7 @@ func TestOldGenerationGoesAfterItsGrace(t *testing.T) {
 			t.Errorf("too early: %s", steps)
 		}
 		clock.advance(time.Millisecond)
-		if steps := apply(t, r, want(t, front(80, 2)...)); steps != "rows 1/1 collected: 3 endpoints, 26 ring blocks" {
+		if steps := apply(t, r, want(t, front(80, 2)...)); steps != "rows 1/1 collected: 3 endpoints, 7 ring blocks" {
 			t.Errorf("after the grace: %s", steps)
 		}
 		if _, due := r.Due(); due {
@@ -289,7 +289,7 @@ func TestCapacity(t *testing.T) {
 			"front TCP/192.0.2.1:80 keeps its previous endpoints: map is full: FRONT_ENDPOINTS has 30 of 32 rows free and this takes 31: raise --endpoints-per-front",
 			front(80, 2)},
 		{"a ring", nil, slices.Concat(front(80, 17), front(81, 2), front(82, 2), front(83, 2), front(84, 2), front(85, 2), front(86, 2), front(87, 2)),
-			"front TCP/192.0.2.1:87 is not added: map is full: FRONT_RING has 3 of 260 rows free and this takes 26: raise --endpoints-per-front",
+			"front TCP/192.0.2.1:87 is not added: map is full: FRONT_RING has 2 of 70 rows free and this takes 7: raise --endpoints-per-front",
 			slices.Concat(front(80, 17), front(81, 2), front(82, 2), front(83, 2), front(84, 2), front(85, 2), front(86, 2))},
 		{"peers", []string{"peer=192.0.2.9"}, []string{"peer=192.0.2.2", "peer=192.0.2.3", "peer=192.0.2.4", "peer=192.0.2.5", "peer=192.0.2.6"},
 			"1 of 5 peers are left out: map is full: NODE_ALLOW has 4 of 4 rows free and this takes 5: raise --node-allow-max-entries",

@@ -145,7 +145,7 @@ type BeepNodeKey struct {
 
 type BeepRingBlock struct {
 	_     structs.HostLayout
-	Index [128]uint16
+	Index [512]uint16
 }
 
 type BeepRingKey struct {

@@ -34,11 +34,11 @@ func defaults() *config.Datapath {
 // TestDefaultSizes: what the flags' defaults ask is also what the object says, but for the ring.
 func TestDefaultSizes(t *testing.T) {
 	sizes := SizesOf(defaults())
-	want := Sizes{FrontMeta: 1024, FrontEndpoints: 8192, FrontRing: 73728, FlowTable: 65536, FlowPending: 16384, NodeAllow: 32, PodTargets: 128}
+	want := Sizes{FrontMeta: 1024, FrontEndpoints: 8192, FrontRing: 19526, FlowTable: 65536, FlowPending: 16384, NodeAllow: 32, PodTargets: 128}
 	if sizes != want {
 		t.Errorf("sizes %+v, want %+v", sizes, want)
 	}
-	if len(sizes.ByMap()) != 7 || sizes.ByMap()["FRONT_RING"] != 73728 || sizes.ByMap()["FLOW_PENDING"] != 16384 {
+	if len(sizes.ByMap()) != 7 || sizes.ByMap()["FRONT_RING"] != 19526 || sizes.ByMap()["FLOW_PENDING"] != 16384 {
 		t.Errorf("by map: %v", sizes.ByMap())
 	}
 }
