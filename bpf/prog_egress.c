@@ -45,11 +45,13 @@ static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct c
 	err = rewrite(skb, p, &to);
 	if (err)
 		return err;
+	if (!(flow.row->flags & FLOW_TUNNELLED) && flow.row->uplink == skb->ifindex)
+		return PASS;
+	if (forget_route(skb))
+		return -DROP_KERNEL_REFUSED;
 	if (flow.row->flags & FLOW_TUNNELLED)
 		return tunnel_send(skb, cfg, p, flow.row, false);
-	if (flow.row->uplink != skb->ifindex)
-		return to_client(skb, p, flow.row);
-	return PASS;
+	return to_client(skb, p, flow.row);
 }
 
 SEC("tcx/egress")

@@ -74,6 +74,18 @@ static __always_inline int fib_lookup(struct __sk_buff *skb, const __u8 *src, co
 }
 
 /*
+ * Drops the route that the host chose for a packet which leaves otherwise. A packet that waits for its
+ * neighbour is sent by the route it carries, if it has one (Linux, neigh_update), not by the one that it was
+ * redirected to; the metadata route that this puts in its place knows no neighbour.
+ */
+static __always_inline int forget_route(struct __sk_buff *skb)
+{
+	struct bpf_tunnel_key none = {};
+
+	return bpf_skb_set_tunnel_key(skb, &none, sizeof(none), 0) ? -DROP_KERNEL_REFUSED : 0;
+}
+
+/*
  * bpf_redirect_neigh wants room for a link-layer header in front of the network header, which a packet of an
  * L3-only device does not have.
  */
