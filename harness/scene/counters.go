@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Counters are the kernel's own counters of a namespace, of /proc/net/snmp and snmp6: Tcp.RetransSegs,
-// Udp.InCsumErrors, Udp6.InCsumErrors.
+// Counters are the kernel's own counters of a namespace, of /proc/net/snmp, snmp6 and netstat:
+// Tcp.RetransSegs, Udp6.InCsumErrors, TcpExt.TCPDSACKRecv.
 type Counters map[string]int64
 
 // Counters reads those of a host or pod.
@@ -18,7 +18,8 @@ func (s *Scene) Counters(name string) Counters {
 	s.tb.Helper()
 	counters := Counters{}
 	err := s.NS(name).Do(func() error {
-		for file, parse := range map[string]func(Counters, string) error{"snmp": parseSNMP, "snmp6": parseSNMP6} {
+		files := map[string]func(Counters, string) error{"snmp": parseSNMP, "snmp6": parseSNMP6, "netstat": parseSNMP}
+		for file, parse := range files {
 			// Not /proc/net, which is the main thread's.
 			text, err := os.ReadFile("/proc/thread-self/net/" + file)
 			if err != nil {

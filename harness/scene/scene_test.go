@@ -19,7 +19,8 @@ func TestMain(m *testing.M) { os.Exit(require.Main(m)) }
 func TestCountersOfEveryLayer(t *testing.T) {
 	s := scene.New(t, topo.OneLAN(1, topo.Options{}), false)
 	counters := s.Counters("client")
-	for _, name := range []string{"Ip.InHdrErrors", "Tcp.InCsumErrors", "Tcp.RetransSegs", "Udp.InCsumErrors", "Udp6.InCsumErrors", "Ip6.InHdrErrors"} {
+	for _, name := range []string{"Ip.InHdrErrors", "Tcp.InCsumErrors", "Tcp.RetransSegs", "Udp.InCsumErrors", "Udp6.InCsumErrors", "Ip6.InHdrErrors",
+		"TcpExt.TCPDSACKRecv"} {
 		if _, known := counters[name]; !known {
 			t.Errorf("no counter %s", name)
 		}
