@@ -175,30 +175,11 @@ func (d *Daemon) register(evidence *artifacts.Collector) {
 	})
 }
 
-// Node is the name of the node.
-func (d *Daemon) Node() string { return d.node }
-
 // PinDir is the value of --pin-dir.
 func (d *Daemon) PinDir() string { return d.pinDir }
 
 // RunArgs are the arguments with which Tool would start a second instance: run and all flags but --pin-dir.
 func (d *Daemon) RunArgs() []string { return append([]string{"run"}, d.args...) }
-
-// SetFixtures replaces all values of --fixture for the next Restart.
-func (d *Daemon) SetFixtures(fixtures []string) {
-	var args []string
-	for i := 0; i < len(d.args); i++ {
-		if d.args[i] == "--fixture" {
-			i++
-			continue
-		}
-		args = append(args, d.args[i])
-	}
-	for _, fixture := range fixtures {
-		args = append(args, "--fixture", fixture)
-	}
-	d.args = args
-}
 
 // Restart starts the process, which must not run, on the pins that are there, and returns when it serves.
 func (d *Daemon) Restart() error {
@@ -229,7 +210,7 @@ func (d *Daemon) waitReady(process *netns.Process) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		select {
 		case <-process.Done():
-			return struct{}{}, backoff.Permanent(fmt.Errorf("it ended: %v", process.Wait()))
+			return struct{}{}, backoff.Permanent(errors.Join(errors.New("it ended"), process.Wait()))
 		default:
 		}
 		return struct{}{}, askReady(ctx, client)

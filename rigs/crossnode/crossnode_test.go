@@ -60,6 +60,7 @@ type rig struct{ *scene.Scene }
 
 func newRig(offload scene.Offload) rig {
 	r := rig{scene.New(GinkgoT(), plan(), offload)}
+	Expect(r.Evidence.CaptureAll()).To(Succeed())
 	var services []beep.Service
 	for _, w := range tunnel {
 		ns, addr := r.NS(w.pod), r.Addr(w.pod, topo.V4)

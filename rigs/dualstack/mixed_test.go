@@ -21,6 +21,7 @@ var _ = Describe("families mixed", Label("netns"), func() {
 		Context(offload.String(), func() {
 			It("on one pair of nodes: all combinations at once, over both protocols and in both directions", func() {
 				r := rig{scene.New(GinkgoT(), topo.TwoNodes(topo.Options{}), offload)}
+				Expect(r.Evidence.CaptureAll()).To(Succeed())
 				// Each pod is served by two ports: the tunnels of one are IPv4, those of the other IPv6.
 				over := map[uint16]topo.Families{port: topo.V4, port + 1: topo.V6}
 				ways := map[string]string{"node-a": "pod-b1", "node-b": "pod-a1"}
@@ -75,6 +76,7 @@ var _ = Describe("families mixed", Label("netns"), func() {
 				node.Routes = slices.DeleteFunc(node.Routes, func(route topo.Route) bool { return is4(route.To) })
 				pod.Addrs = slices.DeleteFunc(pod.Addrs, netip.Addr.Is4)
 				r := rig{scene.New(GinkgoT(), plan, offload)}
+				Expect(r.Evidence.CaptureAll()).To(Succeed())
 				r.serve("pod-a1", port)
 				r.serve("pod-b1", port)
 				r.Beep(beep.Options{Services: services(port, 0, "pod-a1", "pod-b1")})

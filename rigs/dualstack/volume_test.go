@@ -100,7 +100,8 @@ func (r rig) routeThrough(target string, hosts ...string) {
 	}
 }
 
-// newPair is two nodes that speak outer to each other, and inner to everybody else; pod-b1 serves.
+// newPair is two nodes that speak outer to each other, and inner to everybody else; pod-b1 serves. Nothing is captured:
+// a capture would be full long before a spec of this size fails, and slows what is measured.
 func newPair(offload scene.Offload, inner, outer topo.Families) (rig, *traffic.Echo) {
 	GinkgoHelper()
 	r := rig{scene.New(GinkgoT(), topo.TwoNodes(topo.Options{Families: inner, Underlay: outer}), offload)}

@@ -50,6 +50,7 @@ type rig struct{ *scene.Scene }
 
 func newRig(offload scene.Offload) rig {
 	r := rig{scene.New(GinkgoT(), plan(), offload)}
+	Expect(r.Evidence.CaptureAll()).To(Succeed())
 	for _, pod := range pods {
 		for _, family := range scene.Families {
 			addr := r.Addr(pod, family)
