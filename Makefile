@@ -73,7 +73,7 @@ test-unit: ## test the packages below src and harness (some need root)
 
 .PHONY: test-packet
 test-packet: ## run the shipped object packet by packet in the kernel (BPF_PROG_TEST_RUN; needs root)
-	$(GO) test -count=1 -timeout 10m ./src/datapath/packettest/...
+	$(GO) test -count=1 -timeout 10m ./harness/packettest/...
 
 .PHONY: FORCE
 FORCE:

@@ -17,62 +17,179 @@ static __always_inline bool is_forged_tunnel(struct __sk_buff *skb, struct pkt *
 {
 	struct tunnel *t;
 
-	if (p->key.proto != IPPROTO_UDP || p->key.dport_be != bpf_htons(cfg_geneve_port))
+	if (p->key.proto != IPPROTO_UDP || p->fragment == FRAGMENT_LATER ||
+	    p->key.dport_be != bpf_htons(cfg_geneve_port))
 		return false;
 	t = header(skb, p->l4_off, RETURN_LEN);
 	return t && t->geneve.vni_be >> 8 == bpf_htonl(cfg_geneve_vni << 8) >> 8 &&
 	       t->option.class_be == OPTION_CLASS;
 }
 
-static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg,
-					   struct pkt *p)
+/* Finds the way of an answer that must leave otherwise than the host has it: a flow's peer, or its uplink. */
+static __always_inline int answer_way(struct __sk_buff *skb, const struct config *cfg,
+				      const struct pkt *p, const struct flow *row, struct way *way)
+{
+	struct flow_key key = {};
+
+	if (row->flags & FLOW_TUNNELLED)
+		return tunnel_way(skb, cfg, p, row, way);
+	addr_copy(key.src, p->key.dst);
+	addr_copy(key.dst, row->nat_addr);
+	return client_way(skb, &key, row, p->tos, way);
+}
+
+static __always_inline int answer_push(struct __sk_buff *skb, const struct config *cfg,
+				       const struct pkt *p, const struct flow *row, struct way *way)
+{
+	if (forget_route(skb))
+		return -DROP_KERNEL_REFUSED;
+	if (row->flags & FLOW_TUNNELLED)
+		return tunnel_push(skb, cfg, p, row, way);
+	return client_push(skb, p, row, way);
+}
+
+/* Whether the host's own way is the flow's: a local endpoint's answer that leaves by the client's uplink. */
+static __always_inline bool host_way(struct __sk_buff *skb, const struct flow *row)
+{
+	return !(row->flags & FLOW_TUNNELLED) && row->uplink == skb->ifindex;
+}
+
+/* Gives an answer the front's address back. */
+static __always_inline int translate_answer(struct __sk_buff *skb, const struct pkt *p,
+					    const struct flow *row)
+{
+	struct rewrite to = {
+		.sport_be = row->nat_port_be,
+		.dport_be = row->client_port_be,
+		.source = 1,
+	};
+
+	addr_copy(to.addr, row->nat_addr);
+	return rewrite(skb, p, &to);
+}
+
+static __noinline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg,
+				      struct pkt *p)
 {
 	struct flow_ref flow;
-	struct rewrite to = { .source = true };
+	struct way way = {};
 	int err;
 
+	if (!fragment_ports(p))
+		return PASS;
 	p->key.kind = FLOW_REVERSE;
 	flow = flow_find(&p->key);
 	if (!flow.row)
 		return PASS;
-	if (p->fragment != FRAGMENT_NONE)
-		return -DROP_FRAGMENT;
 	flow_touch(&p->key, &flow);
 	flow_endpoint_packet(&p->key, &flow, p->tcp_flags);
-	addr_copy(to.addr, flow.row->nat_addr);
-	to.sport_be = flow.row->nat_port_be;
-	to.dport_be = flow.row->client_port_be;
-	err = rewrite(skb, p, &to);
+	fragment_remember(p);
+	if (host_way(skb, flow.row))
+		return translate_answer(skb, p, flow.row);
+	err = answer_way(skb, cfg, p, flow.row, &way);
 	if (err)
 		return err;
-	if (!(flow.row->flags & FLOW_TUNNELLED) && flow.row->uplink == skb->ifindex)
+	if (wire_len(skb, p) > way.limit) {
+		struct refusal too_big = { way.limit, DROP_TOO_BIG, ANSWER_POD, DIR_EGRESS };
+
+		return oversize(skb, p, &too_big, skb->ifindex);
+	}
+	err = translate_answer(skb, p, flow.row);
+	return err ? err : answer_push(skb, cfg, p, flow.row, &way);
+}
+
+/* An ICMP error from an endpoint, or from this node about the way to it: the client must know the front. */
+static __noinline int endpoint_error(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
+{
+	struct pkt quote = {};
+	struct flow_ref flow;
+	struct way way = {};
+	struct flow_key key;
+	int err;
+
+	if (!quote_of(skb, p, &quote))
 		return PASS;
-	if (forget_route(skb))
-		return -DROP_KERNEL_REFUSED;
-	if (flow.row->flags & FLOW_TUNNELLED)
-		return tunnel_send(skb, cfg, p, flow.row, false);
-	return to_client(skb, p, flow.row);
+	answer_key(&quote, FLOW_REVERSE, &key);
+	flow = flow_find(&key);
+	if (!flow.row)
+		return PASS;
+	if (!host_way(skb, flow.row)) {
+		err = answer_way(skb, cfg, p, flow.row, &way);
+		if (err)
+			return err;
+	}
+	err = error_to_client(skb, p, &quote, flow.row);
+	if (err || host_way(skb, flow.row))
+		return err;
+	return answer_push(skb, cfg, p, flow.row, &way);
+}
+
+/*
+ * A copy of a packet too long for its way out, of which piece number i is wanted: it is cut and goes the
+ * flow's way. The packet is a client's, an endpoint's, or an answer that came through a tunnel.
+ */
+static __noinline int piece_egress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+				   __u32 i)
+{
+	struct way way = {};
+	struct flow_ref flow;
+	struct flow_key key;
+	int err;
+
+	if (!fragment_ports(p))
+		return -DROP_FRAGMENT_ORPHAN;
+	p->key.kind = FLOW_REVERSE;
+	flow = flow_find(&p->key);
+	if (flow.row) {
+		err = answer_way(skb, cfg, p, flow.row, &way);
+		if (!err)
+			err = cut_piece(skb, p, i, way.limit);
+		if (!err)
+			err = translate_answer(skb, p, flow.row);
+		return err ? err : answer_push(skb, cfg, p, flow.row, &way);
+	}
+	p->key.kind = FLOW_FORWARD;
+	flow = flow_find(&p->key);
+	if (flow.row && !addr_is_zero(flow.row->peer)) {
+		way.forward = 1;
+		err = tunnel_way(skb, cfg, p, flow.row, &way);
+		if (!err)
+			err = cut_piece(skb, p, i, way.limit);
+		return err ? err : tunnel_push(skb, cfg, p, flow.row, &way);
+	}
+	answer_key(p, FLOW_FORWARD, &key);
+	flow = flow_find(&key);
+	err = client_way(skb, &key, flow.row, p->tos, &way);
+	if (!err)
+		err = cut_piece(skb, p, i, way.limit);
+	return err ? err : client_push(skb, p, flow.row, &way);
 }
 
 SEC("tcx/egress")
 int beep_egress(struct __sk_buff *skb)
 {
 	struct config *cfg = config_row();
+	__u32 mark = skb->mark;
 	struct pkt p = {};
 	int step;
 
-	if (skb->mark == MARK_OURS) {
+	if (mark == MARK_OURS) {
 		skb->mark = 0;
 		return TCX_NEXT;
 	}
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))
 		return TCX_NEXT;
-	if ((p.key.proto != IPPROTO_TCP && p.key.proto != IPPROTO_UDP) ||
-	    p.fragment == FRAGMENT_LATER)
-		return TCX_NEXT;
-	if (is_forged_tunnel(skb, &p))
+	if ((mark & ~PIECE_MASK) == MARK_PIECE) {
+		skb->mark = 0;
+		step = piece_egress(skb, cfg, &p, mark & PIECE_MASK);
+	} else if (is_forged_tunnel(skb, &p)) {
 		step = -DROP_FORGED_TUNNEL;
-	else
+	} else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP) {
 		step = endpoint_egress(skb, cfg, &p);
+	} else if (is_icmp_error(&p)) {
+		step = endpoint_error(skb, cfg, &p);
+	} else {
+		step = PASS;
+	}
 	return verdict(skb, step, DIR_EGRESS);
 }

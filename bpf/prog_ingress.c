@@ -40,88 +40,22 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 				       struct pkt *p, struct flow *row)
 {
 	struct rewrite to = { .sport_be = row->client_port_be, .dport_be = row->nat_port_be };
-
-	if (!addr_is_zero(row->peer))
-		return tunnel_send(skb, cfg, p, row, true);
-	addr_copy(to.addr, row->nat_addr);
-	return rewrite(skb, p, &to);
-}
-
-/* A client's packet whose flow has a row. */
-static __always_inline int known_flow(struct __sk_buff *skb, const struct config *cfg,
-				      struct pkt *p, struct flow_ref *flow)
-{
-	flow_touch(&p->key, flow);
-	if (remember_way(skb, flow->row))
-		flow_moved(&p->key, flow->row, flow->pending);
-	flow_client_packet(&p->key, flow, p->tcp_flags);
-	return to_endpoint(skb, cfg, p, flow->row);
-}
-
-/*
- * Makes the rows for a client's first packet, or for the first after they were lost: the ring names the
- * endpoint. Returns 0 or a negative drop reason.
- */
-static __noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-			       const struct front_meta *front)
-{
-	__u64 hash = flow_hash(cfg, &p->key, front->flags & FRONT_CLIENT_IP_AFFINITY);
-	const struct endpoint *endpoint;
-	struct flow row = {};
+	struct way way = { .forward = 1 };
 	int err;
 
-	err = select_endpoint(front, hash, &endpoint);
-	if (err)
-		return err;
-	addr_copy(row.nat_addr, endpoint->addr);
-	addr_copy(row.peer, endpoint->peer);
-	row.nat_port_be = endpoint->port_be;
-	row.front_id = front->id;
-	row.last_seen = now_seconds();
-	/* One behind: the first return asks NODE_ALLOW for the peer. */
-	row.epoch = cfg->epoch - 1;
-	row.client_port_be = p->key.sport_be;
-	row.tunnel_port_be = tunnel_source_port(hash, &p->key);
-	remember_way(skb, &row);
-	if (addr_is_zero(row.peer))
-		return flow_claim(&p->key, &row, hash);
-	return flow_insert(&p->key, &row, true, BPF_ANY) ? -DROP_FLOW_INSERT : 0;
-}
-
-static __noinline int client_ingress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
-{
-	struct flow_ref flow = {};
-	struct socket_key name = {};
-	struct front_meta *front;
-	int err;
-
-	if (p->fragment == FRAGMENT_LATER)
-		return PASS;
-	p->key.kind = FLOW_FORWARD;
-	flow.row = flow_lookup(&p->key, false);
-	if (flow.row && p->fragment == FRAGMENT_NONE && !flow_reopens(flow.row, p))
-		return known_flow(skb, cfg, p, &flow);
-	addr_copy(name.addr, p->key.dst);
-	name.port_be = p->key.dport_be;
-	name.proto = p->key.proto;
-	front = bpf_map_lookup_elem(&FRONT_META, &name);
-	if (!front)
-		return PASS;
-	if (p->fragment != FRAGMENT_NONE)
-		return -DROP_FRAGMENT;
-	if (!flow.row) {
-		flow.row = flow_lookup(&p->key, true);
-		flow.pending = true;
-		if (flow.row && !flow_reopens(flow.row, p))
-			return known_flow(skb, cfg, p, &flow);
+	if (addr_is_zero(row->peer)) {
+		addr_copy(to.addr, row->nat_addr);
+		return rewrite(skb, p, &to);
 	}
-	if (flow.row)
-		flow_drop(&p->key, flow.row, flow.pending);
-	err = new_flow(skb, cfg, p, front);
+	err = tunnel_way(skb, cfg, p, row, &way);
 	if (err)
 		return err;
-	flow = flow_find(&p->key);
-	return flow.row ? to_endpoint(skb, cfg, p, flow.row) : -DROP_FLOW_INSERT;
+	if (wire_len(skb, p) > way.limit) {
+		struct refusal too_big = { way.limit, DROP_TOO_BIG, ANSWER_OUT, DIR_INGRESS };
+
+		return oversize(skb, p, &too_big, skb->ifindex);
+	}
+	return tunnel_push(skb, cfg, p, row, &way);
 }
 
 /*
@@ -133,18 +67,162 @@ static __always_inline __u32 current_epoch(const struct config *cfg)
 	return *(const volatile __u32 *)&cfg->epoch;
 }
 
-static __always_inline bool peer_allowed(const struct pkt *outer)
+static __always_inline bool peer_allowed(const __u8 *addr)
 {
 	struct node_key key;
 
-	addr_copy(key.addr, outer->key.src);
+	addr_copy(key.addr, addr);
 	return bpf_map_lookup_elem(&NODE_ALLOW, &key);
+}
+
+static __always_inline struct front_meta *front_of(const struct flow_key *key)
+{
+	struct socket_key name = { .port_be = key->dport_be, .proto = key->proto };
+
+	addr_copy(name.addr, key->dst);
+	return bpf_map_lookup_elem(&FRONT_META, &name);
+}
+
+/*
+ * Checks a FORWARD row against what was changed since it was last checked: the front's source ranges, and the
+ * peer. Returns 0, or a negative drop reason; a client that may come no more loses the flow.
+ */
+static __noinline int check_flow(struct flow_key *key, struct flow *row, bool pending, __u32 epoch)
+{
+	const struct front_meta *front = front_of(key);
+
+	if (front && !source_allowed(front, key->src)) {
+		flow_drop(key, row, pending);
+		return -DROP_SOURCE_DENIED;
+	}
+	if (!addr_is_zero(row->peer) && !peer_allowed(row->peer))
+		return -DROP_UNKNOWN_PEER;
+	row->epoch = epoch;
+	return 0;
+}
+
+/* A client's packet whose flow has a row. */
+static __always_inline int known_flow(struct __sk_buff *skb, const struct config *cfg,
+				      struct pkt *p, struct flow_ref *flow)
+{
+	__u32 epoch = current_epoch(cfg);
+	int err;
+
+	if (flow->row->epoch != epoch) {
+		err = check_flow(&p->key, flow->row, flow->pending, epoch);
+		if (err)
+			return err;
+	}
+	flow_touch(&p->key, flow);
+	if (remember_way(skb, flow->row))
+		flow_moved(&p->key, flow->row, flow->pending);
+	flow_client_packet(&p->key, flow, p->tcp_flags);
+	fragment_remember(p);
+	return to_endpoint(skb, cfg, p, flow->row);
+}
+
+/*
+ * Makes the rows for a client's first packet, or for the first after they were lost. Returns 0 or a negative
+ * drop reason.
+ */
+static __noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+			       const struct front_meta *front)
+{
+	__u64 hash = flow_hash(cfg, &p->key, front->flags & FRONT_CLIENT_IP_AFFINITY);
+	struct flow row = { .epoch = current_epoch(cfg) };
+	struct endpoint endpoint;
+	int err;
+
+	if (!source_allowed(front, p->key.src))
+		return -DROP_SOURCE_DENIED;
+	err = select_endpoint(front, &p->key, hash, &endpoint);
+	if (err)
+		return err;
+	addr_copy(row.nat_addr, endpoint.addr);
+	addr_copy(row.peer, endpoint.peer);
+	row.nat_port_be = endpoint.port_be;
+	row.front_id = front->id;
+	row.last_seen = now_seconds();
+	row.client_port_be = p->key.sport_be;
+	row.tunnel_port_be = tunnel_source_port(hash, &p->key);
+	remember_way(skb, &row);
+	if (addr_is_zero(row.peer))
+		return flow_claim(&p->key, &row, hash);
+	if (!peer_allowed(row.peer))
+		return -DROP_UNKNOWN_PEER;
+	return flow_insert(&p->key, &row, true, BPF_ANY) ? -DROP_FLOW_INSERT : 0;
+}
+
+/* A new flow that finds no endpoint: dropped, or answered where the operator asked for that. */
+static __always_inline int no_endpoint(struct __sk_buff *skb, struct pkt *p)
+{
+	struct refusal unreachable = { 0, DROP_NO_ENDPOINT, ANSWER_OUT, DIR_INGRESS };
+
+	if (!cfg_reject || p->tcp_flags & TCP_RST)
+		return -DROP_NO_ENDPOINT;
+	return refuse(skb, p, &unreachable);
+}
+
+static __noinline int client_ingress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
+{
+	struct flow_ref flow = {};
+	struct front_meta *front;
+	int err;
+
+	if (!fragment_ports(p))
+		return PASS;
+	p->key.kind = FLOW_FORWARD;
+	flow.row = flow_lookup(&p->key, false);
+	if (flow.row && !flow_reopens(flow.row, p))
+		return known_flow(skb, cfg, p, &flow);
+	front = front_of(&p->key);
+	if (!front)
+		return PASS;
+	if (!flow.row) {
+		flow.row = flow_lookup(&p->key, true);
+		flow.pending = true;
+		if (flow.row && !flow_reopens(flow.row, p))
+			return known_flow(skb, cfg, p, &flow);
+	}
+	if (flow.row)
+		flow_drop(&p->key, flow.row, flow.pending);
+	err = new_flow(skb, cfg, p, front);
+	if (err == -DROP_NO_ENDPOINT)
+		return no_endpoint(skb, p);
+	if (err)
+		return err;
+	flow = flow_find(&p->key);
+	if (!flow.row)
+		return -DROP_FLOW_INSERT;
+	fragment_remember(p);
+	return to_endpoint(skb, cfg, p, flow.row);
+}
+
+/* An ICMP error from the client's side, about what a front sent: it goes where that came from. */
+static __noinline int client_error(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
+{
+	struct way way = { .forward = 1 };
+	struct pkt quote = {};
+	struct flow_ref flow;
+	struct flow_key key;
+	int err;
+
+	if (!quote_of(skb, p, &quote))
+		return PASS;
+	answer_key(&quote, FLOW_FORWARD, &key);
+	flow = flow_find(&key);
+	if (!flow.row)
+		return PASS;
+	if (addr_is_zero(flow.row->peer))
+		return error_to_endpoint(skb, p, &quote, flow.row);
+	err = tunnel_way(skb, cfg, p, flow.row, &way);
+	return err ? err : tunnel_push(skb, cfg, p, flow.row, &way);
 }
 
 /* The checks of decapsulation that need maps. Returns 0 or a negative drop reason. */
 static __always_inline int check_target(const struct pkt *outer, const struct received *r)
 {
-	if (!peer_allowed(outer))
+	if (!peer_allowed(outer->key.src))
 		return -DROP_UNKNOWN_PEER;
 	if (addr_is_v4(r->target.addr) != (r->inner.family == AF_INET))
 		return -DROP_UNKNOWN_TARGET;
@@ -229,6 +307,7 @@ static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config 
 			return -DROP_FLOW_INSERT;
 	}
 	to.sport_be = flow.row->client_port_be;
+	fragment_remember(p);
 	err = tunnel_unwrap(skb, r);
 	if (err)
 		return err;
@@ -239,51 +318,106 @@ static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config 
 	return rewrite(skb, p, &to);
 }
 
+/* An ICMP error that another node forwarded: from the client's side, about what an endpoint here sent. */
+static __noinline int forward_error(struct __sk_buff *skb, const struct config *cfg,
+				    struct pkt *outer, struct received *r)
+{
+	__u32 epoch = current_epoch(cfg);
+	struct pkt *p = &r->inner, quote = {};
+	struct flow_ref flow;
+	struct flow_key key;
+	int err;
+
+	if (!quote_of(skb, p, &quote))
+		return -DROP_TUNNEL_INNER;
+	answer_key(&quote, FLOW_BACKEND, &key);
+	r->target.proto = quote.key.proto;
+	flow = flow_find(&key);
+	if (!flow.row || flow.row->epoch != epoch || !row_serves(flow.row, outer, r)) {
+		err = check_target(outer, r);
+		if (err)
+			return err;
+		if (!flow.row || !row_serves(flow.row, outer, r))
+			return -DROP_NO_FLOW;
+	}
+	err = tunnel_unwrap(skb, r);
+	if (err)
+		return err;
+	quote.l3_off -= r->outer_len;
+	quote.l4_off -= r->outer_len;
+	return error_to_endpoint(skb, p, &quote, flow.row);
+}
+
+/* The key of the FORWARD row that a packet from an endpoint, or an error about the client's, belongs to. */
+static __noinline bool forward_key(struct __sk_buff *skb, const struct pkt *p, struct flow_key *key)
+{
+	struct pkt quote = {};
+
+	if (!is_icmp_error(p)) {
+		answer_key(p, FLOW_FORWARD, key);
+		return true;
+	}
+	if (!quote_of(skb, p, &quote))
+		return false;
+	__builtin_memcpy(key, &quote.key, sizeof(*key));
+	key->kind = FLOW_FORWARD;
+	return true;
+}
+
+/* Whether a return may pass, by its flow or, where the row is gone, by the front that it comes from. */
+static __noinline int check_return(const struct config *cfg, const struct pkt *outer,
+				   const struct pkt *p, struct flow_key *key, struct flow_ref *flow)
+{
+	__u32 epoch = current_epoch(cfg);
+
+	*flow = flow_find(key);
+	if (!flow->row) {
+		if (!peer_allowed(outer->key.src))
+			return -DROP_UNKNOWN_PEER;
+		return front_of(key) ? 0 : -DROP_NO_FLOW;
+	}
+	if (!addr_equal(flow->row->peer, outer->key.src))
+		return -DROP_WRONG_PEER;
+	if (flow->row->epoch != epoch)
+		return check_flow(key, flow->row, flow->pending, epoch);
+	return 0;
+}
+
 /* An endpoint's answer that another node sends back to a flow that entered here. */
 static __noinline int return_tunnel(struct __sk_buff *skb, const struct config *cfg,
 				    struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
-	__u32 epoch = current_epoch(cfg);
-	struct flow_key key = {};
-	struct flow_ref flow;
+	struct flow_ref flow = {};
+	struct way way = {};
+	struct flow_key key;
 	int err;
 
-	addr_copy(key.src, p->key.dst);
-	addr_copy(key.dst, p->key.src);
-	key.sport_be = p->key.dport_be;
-	key.dport_be = p->key.sport_be;
-	key.proto = p->key.proto;
-	key.kind = FLOW_FORWARD;
-	flow = flow_find(&key);
-	if (flow.row) {
-		if (!addr_equal(flow.row->peer, outer->key.src))
-			return -DROP_WRONG_PEER;
-		if (flow.row->epoch != epoch) {
-			if (!peer_allowed(outer))
-				return -DROP_UNKNOWN_PEER;
-			flow.row->epoch = epoch;
-		}
+	if (!forward_key(skb, p, &key))
+		return -DROP_TUNNEL_INNER;
+	err = check_return(cfg, outer, p, &key, &flow);
+	if (err)
+		return err;
+	if (flow.row && p->key.proto == key.proto) {
 		flow_touch(&key, &flow);
 		flow_endpoint_packet(&key, &flow, p->tcp_flags);
-	} else {
-		struct socket_key name = {};
-
-		if (!peer_allowed(outer))
-			return -DROP_UNKNOWN_PEER;
-		addr_copy(name.addr, p->key.src);
-		name.port_be = p->key.sport_be;
-		name.proto = p->key.proto;
-		if (!bpf_map_lookup_elem(&FRONT_META, &name))
-			return -DROP_NO_FLOW;
 	}
+	fragment_remember(p);
 	err = tunnel_unwrap(skb, r);
 	if (err)
 		return err;
 	err = clamp_unwrapped(skb, outer, p, true);
 	if (err)
 		return err;
-	return to_client(skb, p, flow.row);
+	err = client_way(skb, &key, flow.row, p->tos, &way);
+	if (err)
+		return err;
+	if (wire_len(skb, p) > way.limit) {
+		struct refusal too_big = { way.limit, DROP_TOO_BIG, ANSWER_AGAIN, DIR_INGRESS };
+
+		return oversize(skb, p, &too_big, way.out.ifindex);
+	}
+	return client_push(skb, p, flow.row, &way);
 }
 
 /* Whether a packet is UDP to the tunnel's port on this node's end of the tunnel. */
@@ -301,9 +435,11 @@ static __noinline int tunnel_ingress(struct __sk_buff *skb, const struct config 
 
 	if (step <= 0)
 		return step;
-	if (r.type == OPTION_FORWARD)
-		return forward_tunnel(skb, cfg, p, &r);
-	return return_tunnel(skb, cfg, p, &r);
+	if (r.type == OPTION_RETURN)
+		return return_tunnel(skb, cfg, p, &r);
+	if (is_icmp_error(&r.inner))
+		return forward_error(skb, cfg, p, &r);
+	return forward_tunnel(skb, cfg, p, &r);
 }
 
 SEC("tcx/ingress")
@@ -316,11 +452,13 @@ int beep_ingress(struct __sk_buff *skb)
 	/* A tagged packet belongs to a VLAN device above, which is an uplink of its own. */
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))
 		return TCX_NEXT;
-	if (p.key.proto != IPPROTO_TCP && p.key.proto != IPPROTO_UDP)
-		return TCX_NEXT;
 	if (is_tunnel(cfg, &p))
 		step = tunnel_ingress(skb, cfg, &p);
-	else
+	else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP)
 		step = client_ingress(skb, cfg, &p);
+	else if (is_icmp_error(&p))
+		step = client_error(skb, cfg, &p);
+	else
+		step = PASS;
 	return verdict(skb, step, DIR_INGRESS);
 }

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define BEEP_ABI 1
+#define BEEP_ABI 2
 
 /* Endpoint indexes in one FRONT_RING row. */
 #define RING_BLOCK 512
@@ -26,7 +26,8 @@ struct socket_key {
 _Static_assert(sizeof(struct socket_key) == 20, "socket_key");
 
 enum front_flag {
-	FRONT_CLIENT_IP_AFFINITY = 1, /* hash the client address only */
+	FRONT_CLIENT_IP_AFFINITY = 1, /* hash the client address only, and remember the choice */
+	FRONT_SOURCES_LIMITED = 2,    /* FRONT_SOURCES lists who may come */
 };
 
 struct front_meta {
@@ -35,8 +36,9 @@ struct front_meta {
 	__u32 count;	  /* endpoints; 0: new flows are dropped */
 	__u32 ring_size;  /* slots of the Maglev table (a prime); 0 with fewer than two endpoints */
 	__u32 flags;	  /* enum front_flag */
+	__u32 affinity_timeout; /* seconds a client keeps its endpoint after its last new flow */
 };
-_Static_assert(sizeof(struct front_meta) == 20, "front_meta");
+_Static_assert(sizeof(struct front_meta) == 24, "front_meta");
 
 struct endpoint_key {
 	__u32 front_id;
@@ -52,6 +54,51 @@ struct endpoint {
 	__u16 pad;
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct endpoint) == 36, "endpoint");
+
+/* A prefix of clients that a front takes, in the LPM trie FRONT_SOURCES. */
+struct source_key {
+	__u32 prefixlen; /* bits: 32 of front_id, then of the address; an IPv4 prefix has its 96 more */
+	__u32 front_id;
+	__u8 addr[16];
+} __attribute__((aligned(4)));
+_Static_assert(sizeof(struct source_key) == 24, "source_key");
+
+struct affinity_key {
+	__u8 client[16];
+	__u32 front_id;
+	__u32 pad;
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct affinity_key) == 24, "affinity_key");
+
+struct affinity {
+	struct endpoint endpoint;
+	__u32 generation; /* the endpoint set in which it was last found */
+	__u32 last_seen;  /* seconds of the coarse monotonic clock */
+};
+_Static_assert(sizeof(struct affinity) == 44, "affinity");
+
+/* One datagram that travels in fragments. */
+struct fragment_key {
+	__u8 src[16];
+	__u8 dst[16];
+	__u32 id; /* as in the packet: not converted */
+	__u8 proto;
+	__u8 pad[3];
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct fragment_key) == 40, "fragment_key");
+
+struct fragment_ports {
+	__be16 sport_be;
+	__be16 dport_be;
+};
+_Static_assert(sizeof(struct fragment_ports) == 4, "fragment_ports");
+
+/* What a CPU may still spend on answers of our own making. */
+struct budget {
+	__u64 refilled; /* nanoseconds of the coarse monotonic clock */
+	__u64 credit;	/* nanoseconds */
+};
+_Static_assert(sizeof(struct budget) == 16, "budget");
 
 struct ring_key {
 	__u32 front_id;
@@ -146,7 +193,7 @@ enum drop_reason {
 	DROP_UNUSED = 0,
 	DROP_NO_ENDPOINT = 1,	    /* a new flow through a front that has no endpoint */
 	DROP_FRONT_INCOMPLETE = 2,  /* FRONT_META names a row that is not there */
-	DROP_FRAGMENT = 3,	    /* a fragment of a flow through a front */
+	DROP_FRAGMENT_ORPHAN = 3,   /* a later fragment whose first one was not seen */
 	DROP_FLOW_INSERT = 4,	    /* no row could be made for a new flow */
 	DROP_REMAP_EXHAUSTED = 5,   /* no free source port towards the endpoint */
 	DROP_NO_UNDERLAY = 6,	    /* the peer's family has no tunnel address on this node */
@@ -162,5 +209,6 @@ enum drop_reason {
 	DROP_NO_FLOW = 16,	    /* a return that matches no flow and no front */
 	DROP_ECN = 17,		 /* congestion marked outside, inner not ECN-capable (RFC 6040) */
 	DROP_FORGED_TUNNEL = 18, /* our tunnel format leaving this node, but not made by beep */
-	DROP_REASONS = 19,
+	DROP_SOURCE_DENIED = 19, /* the client is in none of the front's source ranges */
+	DROP_REASONS = 20,
 };

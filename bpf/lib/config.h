@@ -15,8 +15,18 @@ volatile const __u32 cfg_geneve_vni = 48873;
 /* 1: bpf_l4_csum_replace knows BPF_F_IPV6, which keeps CHECKSUM_COMPLETE right (Linux 6.16 and stable). */
 volatile const __u8 cfg_csum_ipv6 = 0;
 
+/* 1: a new flow through a front without endpoints is answered with an ICMP error, not dropped in silence. */
+volatile const __u8 cfg_reject = 0;
+
 /*
  * Mark of a packet that our programs redirect to a device, so that the egress program there knows it. The
  * kernel clears the mark of a packet that leaves another network namespace: a pod cannot set it.
  */
 #define MARK_OURS 0x62656570
+
+/*
+ * Mark of a copy that stands for one fragment of a packet too long for its way out: the egress program cuts
+ * the piece out whose number is in the low bits.
+ */
+#define MARK_PIECE 0x62656500
+#define PIECE_MASK 0x0f

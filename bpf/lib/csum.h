@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "drop.h"
+#include "parse.h"
 #include "pkt.h"
 
 #ifndef BPF_F_IPV6
@@ -22,9 +23,17 @@ struct rewrite {
 	__u8 pad[3];
 } __attribute__((aligned(8)));
 
+/* The transport checksum is in the first fragment; an ICMP one has no pseudo-header over IPv4. */
+static __always_inline bool has_checksum(const struct pkt *p)
+{
+	return p->fragment != FRAGMENT_LATER && p->key.proto != IPPROTO_ICMP;
+}
+
 static __always_inline __u32 checksum_off(const struct pkt *p)
 {
-	return p->l4_off + (p->key.proto == IPPROTO_TCP ? 16 : 6);
+	if (p->key.proto == IPPROTO_TCP)
+		return p->l4_off + 16;
+	return p->l4_off + (p->key.proto == IPPROTO_UDP ? 6 : 2);
 }
 
 /* An absent UDP checksum stays absent (RFC 768). */
@@ -39,9 +48,11 @@ static __always_inline int rewrite_addr_v4(struct __sk_buff *skb, const struct p
 	__be32 from = addr_v4(old), addr = addr_v4(to->addr);
 	__u32 off = p->l3_off + (to->source ? 12 : 16);
 
-	if (bpf_l4_csum_replace(skb, checksum_off(p), from, addr,
-				checksum_flags(p) | BPF_F_PSEUDO_HDR | sizeof(addr)) ||
-	    bpf_l3_csum_replace(skb, p->l3_off + 10, from, addr, sizeof(addr)) ||
+	if (has_checksum(p) &&
+	    bpf_l4_csum_replace(skb, checksum_off(p), from, addr,
+				checksum_flags(p) | BPF_F_PSEUDO_HDR | sizeof(addr)))
+		return -DROP_KERNEL_REFUSED;
+	if (bpf_l3_csum_replace(skb, p->l3_off + 10, from, addr, sizeof(addr)) ||
 	    bpf_skb_store_bytes(skb, off, &addr, sizeof(addr), 0))
 		return -DROP_KERNEL_REFUSED;
 	return 0;
@@ -54,6 +65,10 @@ static __always_inline int rewrite_addr_v6(struct __sk_buff *skb, const struct p
 	__u32 off = p->l3_off + (to->source ? 8 : 24);
 	__s64 diff;
 
+	if (!has_checksum(p))
+		return bpf_skb_store_bytes(skb, off, to->addr, 16, BPF_F_RECOMPUTE_CSUM)
+			       ? -DROP_KERNEL_REFUSED
+			       : 0;
 	if (cfg_csum_ipv6)
 		flags |= BPF_F_IPV6;
 	diff = bpf_csum_diff((__be32 *)old, 16, (__be32 *)to->addr, 16, 0);
@@ -74,7 +89,10 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct pkt 
 	return 0;
 }
 
-/* Applies a rewrite to a TCP or UDP packet whose headers p describes. Returns 0 or a negative drop reason. */
+/*
+ * Applies a rewrite to the packet whose headers p describes: of an ICMP message and of a later fragment only
+ * the address. Returns 0 or a negative drop reason.
+ */
 __noinline int rewrite(struct __sk_buff *skb, const struct pkt *p, const struct rewrite *to)
 {
 	const __u8 *old;
@@ -87,6 +105,8 @@ __noinline int rewrite(struct __sk_buff *skb, const struct pkt *p, const struct 
 		err = rewrite_addr_v4(skb, p, old, to);
 	else
 		err = rewrite_addr_v6(skb, p, old, to);
+	if (p->key.proto == ICMP_FOR(p->family) || p->fragment == FRAGMENT_LATER)
+		return err;
 	if (!err)
 		err = rewrite_port(skb, p, 0, p->key.sport_be, to->sport_be);
 	if (!err)

@@ -10,20 +10,23 @@
 
 #define PASS 0 /* TCX_NEXT: the next program, or the stack, has it as it is now */
 
-static __always_inline int verdict(struct __sk_buff *skb, int step, enum direction dir)
+static __always_inline void count_drop(struct __sk_buff *skb, __u32 reason, __u32 dir)
 {
-	struct drop_count *count;
-	__u32 index;
+	__u32 index = reason * DIRECTIONS + dir;
+	struct drop_count *count = bpf_map_lookup_elem(&DROPS, &index);
 
-	if (step == PASS)
-		return TCX_NEXT;
-	if (step > 0)
-		return step;
-	index = (__u32)-step * DIRECTIONS + dir;
-	count = bpf_map_lookup_elem(&DROPS, &index);
 	if (count) {
 		count->packets++;
 		count->bytes += skb->len;
 	}
+}
+
+static __always_inline int verdict(struct __sk_buff *skb, int step, enum direction dir)
+{
+	if (step == PASS)
+		return TCX_NEXT;
+	if (step > 0)
+		return step;
+	count_drop(skb, -step, dir);
 	return TCX_DROP;
 }

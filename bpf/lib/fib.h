@@ -115,7 +115,7 @@ static __always_inline int redirect_by_mac(struct __sk_buff *skb, const struct f
 		return -DROP_KERNEL_REFUSED;
 	__builtin_memcpy(eth.h_dest, flow->client_mac, ETH_ALEN);
 	__builtin_memcpy(eth.h_source, flow->uplink_mac, ETH_ALEN);
-	eth.h_proto = family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	eth.h_proto = ethertype_of(family);
 	if (bpf_skb_store_bytes(skb, 0, &eth, sizeof(eth), 0))
 		return -DROP_KERNEL_REFUSED;
 	skb->mark = MARK_OURS;

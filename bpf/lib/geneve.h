@@ -124,7 +124,7 @@ static __always_inline __sum16 header_checksum(const struct iphdr *ip)
 /* Names the protocol of the new outermost header, where the packet has a link layer that can. */
 static __always_inline int write_ethertype(struct __sk_buff *skb, __u8 family)
 {
-	__be16 type = family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	__be16 type = ethertype_of(family);
 
 	if (cfg_l2_len &&
 	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &type, sizeof(type), 0))

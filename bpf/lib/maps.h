@@ -35,6 +35,14 @@ struct {
 	__type(value, struct ring_block);
 } FRONT_RING SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct source_key);
+	__type(value, __u32); /* 0 */
+} FRONT_SOURCES SEC(".maps");
+
 /* Flows that have proved themselves: only these are in the way of a full table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -50,6 +58,20 @@ struct {
 	__type(key, struct flow_key);
 	__type(value, struct flow);
 } FLOW_PENDING SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct affinity_key);
+	__type(value, struct affinity);
+} AFFINITY SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct fragment_key);
+	__type(value, struct fragment_ports);
+} FRAGMENTS SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -78,6 +100,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct drop_count);
 } DROPS SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct budget);
+} BUDGET SEC(".maps");
 
 /* The row of CONFIG. Never NULL in practice: an array map has all its rows. */
 static __always_inline struct config *config_row(void)

@@ -10,6 +10,13 @@
 /* IPv6 extension headers walked before the packet is given up (RFC 8200, section 4.1, lists five). */
 #define MAX_EXTENSIONS 6
 
+/* The part of ICMP and ICMPv6 that all messages share. */
+#define ICMP_LEN 8
+#define ICMP_FOR(family) ((family) == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6)
+
+/* Bytes of the transport header that every ICMP error quotes (RFC 792). */
+#define QUOTED_L4 8
+
 struct extension {
 	__u8 next;
 	__u8 len;
@@ -20,6 +27,7 @@ struct fragment_header {
 	__u8 next;
 	__u8 pad;
 	__be16 offset_be; /* 13 bits of offset, 2 reserved, 1 more-fragments */
+	__u32 id;
 };
 
 /* A pointer to the transport header, which the IP length covers (what lies behind it is padding). */
@@ -54,6 +62,14 @@ static __always_inline bool parse_ports(struct __sk_buff *skb, struct pkt *p)
 		p->key.dport_be = udp->dest;
 		p->l4_len = sizeof(*udp);
 	}
+	if (p->key.proto == ICMP_FOR(p->family)) {
+		__u8 *type = transport_header(skb, p, ICMP_LEN);
+
+		if (!type)
+			return false;
+		p->icmp_type = *type;
+		p->l4_len = ICMP_LEN;
+	}
 	return true;
 }
 
@@ -72,11 +88,14 @@ static __always_inline bool parse_v4(struct __sk_buff *skb, struct pkt *p)
 	p->key.proto = ip->protocol;
 	addr_from_v4(p->key.src, ip->saddr);
 	addr_from_v4(p->key.dst, ip->daddr);
+	p->ip_len = header_len;
+	p->id = ip->id;
+	p->df = ip->frag_off & IP_DF ? 1 : 0;
 	if (ip->frag_off & IP_OFFSET)
 		p->fragment = FRAGMENT_LATER;
 	else if (ip->frag_off & IP_MF)
 		p->fragment = FRAGMENT_FIRST;
-	return p->l3_len >= header_len && p->l3_len <= skb->len - p->l3_off;
+	return p->l3_len >= header_len;
 }
 
 struct extension_walk {
@@ -111,7 +130,7 @@ static __always_inline int extension_step(struct __sk_buff *skb, struct pkt *p)
 		p->l4_off += (ext->len + 2) * 4; /* RFC 4302, section 2.2 */
 		return 1;
 	case IPPROTO_FRAGMENT: {
-		struct fragment_header *frag = header(skb, p->l4_off, 8);
+		struct fragment_header *frag = header(skb, p->l4_off, sizeof(*frag));
 
 		if (!frag)
 			return -1;
@@ -119,6 +138,7 @@ static __always_inline int extension_step(struct __sk_buff *skb, struct pkt *p)
 			p->fragment = FRAGMENT_LATER;
 		else if (frag->offset_be & bpf_htons(1))
 			p->fragment = FRAGMENT_FIRST;
+		p->id = frag->id;
 		p->key.proto = frag->next;
 		p->l4_off += 8;
 		/* What follows in a later fragment is payload, whatever it looks like. */
@@ -149,18 +169,31 @@ static __always_inline bool parse_v6(struct __sk_buff *skb, struct pkt *p)
 	if (!ip6 || ip6->version != 6)
 		return false;
 	p->family = AF_INET6;
+	p->ip_len = sizeof(*ip6);
+	p->df = 1;
 	p->tos = ip6->priority << 4 | ip6->flow_lbl[0] >> 4;
 	p->l3_len = sizeof(*ip6) + bpf_ntohs(ip6->payload_len);
 	p->l4_off = p->l3_off + sizeof(*ip6);
 	p->key.proto = ip6->nexthdr;
 	addr_copy(p->key.src, (__u8 *)&ip6->saddr);
 	addr_copy(p->key.dst, (__u8 *)&ip6->daddr);
-	if (p->l3_len > skb->len - p->l3_off)
-		return false;
 	if (!is_extension(p->key.proto))
 		return true;
 	bpf_loop(MAX_EXTENSIONS, extension_next, &walk, 0);
 	return walk.step == 0 || (walk.step > 0 && !is_extension(p->key.proto));
+}
+
+static __always_inline bool parse_network(struct __sk_buff *skb, __u32 off, __be16 ethertype,
+					  struct pkt *p)
+{
+	if (off > MAX_HEADER_OFFSET)
+		return false;
+	p->l3_off = off;
+	if (ethertype == bpf_htons(ETH_P_IP))
+		return parse_v4(skb, p);
+	if (ethertype == bpf_htons(ETH_P_IPV6))
+		return parse_v6(skb, p);
+	return false;
 }
 
 /*
@@ -170,17 +203,29 @@ static __always_inline bool parse_v6(struct __sk_buff *skb, struct pkt *p)
  */
 __noinline int parse_ip(struct __sk_buff *skb, __u32 off, __be16 ethertype, struct pkt *p)
 {
-	if (!p || off > MAX_HEADER_OFFSET)
+	if (!p || !parse_network(skb, off, ethertype, p))
 		return false;
-	p->l3_off = off;
-	if (ethertype == bpf_htons(ETH_P_IP)) {
-		if (!parse_v4(skb, p))
-			return false;
-	} else if (ethertype == bpf_htons(ETH_P_IPV6)) {
-		if (!parse_v6(skb, p))
-			return false;
-	} else {
+	if (p->l3_len > skb->len - p->l3_off)
 		return false;
-	}
 	return parse_ports(skb, p);
+}
+
+/*
+ * Parses the packet that an ICMP error quotes at off: as parse_ip, but all that must be there of it is the
+ * header chain and the ports (RFC 792 quotes no more than 8 bytes of TCP or UDP).
+ */
+__noinline int parse_quote(struct __sk_buff *skb, __u32 off, __be16 ethertype, struct pkt *q)
+{
+	__be16 *ports;
+
+	if (!q || !parse_network(skb, off, ethertype, q) || q->fragment == FRAGMENT_LATER)
+		return false;
+	if (q->key.proto != IPPROTO_TCP && q->key.proto != IPPROTO_UDP)
+		return false;
+	ports = header(skb, q->l4_off, QUOTED_L4);
+	if (!ports)
+		return false;
+	q->key.sport_be = ports[0];
+	q->key.dport_be = ports[1];
+	return true;
 }

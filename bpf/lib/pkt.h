@@ -49,9 +49,12 @@ struct pkt {
 	__u8 family;   /* AF_INET or AF_INET6 */
 	__u8 fragment; /* enum fragment */
 	__u8 tcp_flags;
-	__u8 l4_len; /* transport header, bytes */
-	__u8 tos;    /* DSCP and ECN: IPv4 TOS or IPv6 traffic class */
-	__u8 pad[3];
+	__u8 l4_len;	/* transport header, bytes */
+	__u8 tos;	/* DSCP and ECN: IPv4 TOS or IPv6 traffic class */
+	__u8 ip_len;	/* IPv4: header, bytes; IPv6: 40 */
+	__u8 df;	/* 1: routers must not fragment it (always so for IPv6) */
+	__u8 icmp_type; /* of an ICMP or ICMPv6 message */
+	__u32 id;	/* of a fragment's datagram, as in the packet */
 };
 
 /*
@@ -94,6 +97,11 @@ static __always_inline void *header(struct __sk_buff *skb, __u32 off, __u32 len)
 	if (at + len <= packet_end(skb))
 		return at;
 	return NULL;
+}
+
+static __always_inline __be16 ethertype_of(__u8 family)
+{
+	return family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 }
 
 static __always_inline void addr_copy(__u8 *to, const __u8 *from)

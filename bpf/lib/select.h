@@ -80,9 +80,9 @@ static __always_inline __be16 tunnel_source_port(__u64 hash, const struct flow_k
 	return bpf_htons(DYNAMIC_PORTS | mixed >> 18);
 }
 
-/* Finds the endpoint for a new flow. Returns 0 and sets *found, or a negative drop reason. */
-static __always_inline int select_endpoint(const struct front_meta *front, __u64 hash,
-					   const struct endpoint **found)
+/* Finds the endpoint that the ring names. Returns 0 and sets *found, or a negative drop reason. */
+static __always_inline int ring_endpoint(const struct front_meta *front, __u64 hash,
+					 const struct endpoint **found)
 {
 	struct endpoint_key key = { .front_id = front->id, .generation = front->generation };
 	struct ring_key at = { .front_id = front->id, .generation = front->generation };
@@ -101,4 +101,87 @@ static __always_inline int select_endpoint(const struct front_meta *front, __u64
 	}
 	*found = bpf_map_lookup_elem(&FRONT_ENDPOINTS, &key);
 	return *found ? 0 : -DROP_FRONT_INCOMPLETE;
+}
+
+struct endpoint_scan {
+	struct endpoint_key key;
+	const struct affinity *wanted;
+	__u32 found;
+};
+
+static long scan_endpoint(__u64 i, struct endpoint_scan *scan)
+{
+	struct endpoint *have;
+
+	scan->key.index = i;
+	have = bpf_map_lookup_elem(&FRONT_ENDPOINTS, &scan->key);
+	if (have && addr_equal(have->addr, scan->wanted->endpoint.addr) &&
+	    have->port_be == scan->wanted->endpoint.port_be)
+		scan->found = 1;
+	return scan->found;
+}
+
+/* Whether a remembered endpoint still serves the front: looked for once in each endpoint set. */
+static __always_inline bool affinity_serves(const struct front_meta *front, struct affinity *row)
+{
+	struct endpoint_scan scan = {
+		.key = { .front_id = front->id, .generation = front->generation },
+		.wanted = row,
+	};
+
+	if (row->generation == front->generation)
+		return true;
+	bpf_loop(front->count, scan_endpoint, &scan, 0);
+	if (scan.found)
+		row->generation = front->generation;
+	return scan.found;
+}
+
+/*
+ * Finds the endpoint for a new flow: with affinity the one that the client had within the front's timeout, as
+ * long as it serves; else the ring's. Returns 0 and fills *found, or a negative drop reason.
+ */
+static __noinline int select_endpoint(const struct front_meta *front, const struct flow_key *key,
+				      __u64 hash, struct endpoint *found)
+{
+	struct affinity_key client = { .front_id = front->id };
+	struct affinity made = {}, *row = NULL;
+	__u32 now = bpf_ktime_get_coarse_ns() / 1000000000ULL;
+	const struct endpoint *endpoint;
+	bool affine = front->flags & FRONT_CLIENT_IP_AFFINITY && front->count > 1;
+	int err;
+
+	if (affine) {
+		addr_copy(client.client, key->src);
+		row = bpf_map_lookup_elem(&AFFINITY, &client);
+		if (row && now - row->last_seen < front->affinity_timeout &&
+		    affinity_serves(front, row)) {
+			row->last_seen = now;
+			__builtin_memcpy(found, &row->endpoint, sizeof(*found));
+			return 0;
+		}
+	}
+	err = ring_endpoint(front, hash, &endpoint);
+	if (err)
+		return err;
+	__builtin_memcpy(found, endpoint, sizeof(*found));
+	if (affine) {
+		__builtin_memcpy(&made.endpoint, endpoint, sizeof(made.endpoint));
+		made.generation = front->generation;
+		made.last_seen = now;
+		bpf_map_update_elem(&AFFINITY, &client, &made, BPF_ANY);
+	}
+	return 0;
+}
+
+/* Whether a front takes this client. */
+static __always_inline bool source_allowed(const struct front_meta *front, const __u8 *client)
+{
+	struct source_key key = { .prefixlen = 8 * (sizeof(key) - sizeof(key.prefixlen)) };
+
+	if (!(front->flags & FRONT_SOURCES_LIMITED))
+		return true;
+	key.front_id = front->id;
+	addr_copy(key.addr, client);
+	return bpf_map_lookup_elem(&FRONT_SOURCES, &key);
 }

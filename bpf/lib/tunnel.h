@@ -6,11 +6,14 @@
 #pragma once
 
 #include "fib.h"
+#include "frag.h"
 #include "geneve.h"
+#include "icmp.h"
 #include "maps.h"
 #include "mtu.h"
 #include "parse.h"
 #include "pkt.h"
+#include "quote.h"
 
 #define ECN_MASK 3
 #define ECN_NOT_ECT 0
@@ -25,41 +28,81 @@ static __always_inline const __u8 *underlay_for(const struct config *cfg, const 
 	return addr_is_zero(self) ? NULL : self;
 }
 
+/* The way that a packet of a flow takes out of this node. */
+struct way {
+	struct egress out;
+	__u32 limit;  /* the longest IP packet that fits it, before encapsulation */
+	__u8 forward; /* set by the caller of tunnel_way: to the endpoint, not back */
+	__u8 by_mac;  /* no route: the link-layer path of the client's last frame */
+	__u8 pad[2];
+};
+
+/* Finds the way through the tunnel to a flow's peer. Returns 0 or a negative drop reason. */
+__noinline int tunnel_way(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			  const struct flow *flow, struct way *way)
+{
+	const __u8 *self;
+	__u32 overhead;
+	int err;
+
+	if (!cfg || !p || !flow || !way)
+		return -DROP_NO_UNDERLAY;
+	self = underlay_for(cfg, flow->peer);
+	if (!self)
+		return -DROP_NO_UNDERLAY;
+	err = fib_lookup(skb, self, flow->peer, p->tos, 0, &way->out);
+	if (err)
+		return err == NO_DEVICE ? -DROP_NO_ROUTE : err;
+	overhead = tunnel_overhead(way->forward, addr_is_v4(flow->peer));
+	if (way->out.mtu <= overhead)
+		return -DROP_NO_ROUTE;
+	way->limit = way->out.mtu - overhead;
+	return 0;
+}
+
 /*
- * Sends the packet to a peer. forward_to is the endpoint on that peer (address and port), or NULL for the
- * return leg. The caller has translated the inner packet. Returns a verdict or a negative drop reason.
+ * Puts a packet that fits into the tunnel. The caller has translated the inner packet. Returns a verdict or a
+ * negative drop reason.
  */
-__noinline int tunnel_send(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
-			   const struct flow *flow, bool forward)
+__noinline int tunnel_push(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			   const struct flow *flow, struct way *way)
 {
 	struct tunnel_ends ends = {};
-	struct egress out;
 	bool outer_v4;
 	int err;
 
-	if (!cfg || !p || !flow)
+	if (!cfg || !p || !flow || !way)
 		return -DROP_NO_UNDERLAY;
 	outer_v4 = addr_is_v4(flow->peer);
 	ends.self = underlay_for(cfg, flow->peer);
 	ends.peer = flow->peer;
-	ends.endpoint = forward ? flow->nat_addr : NULL;
+	ends.endpoint = way->forward ? flow->nat_addr : NULL;
 	ends.endpoint_port_be = flow->nat_port_be;
 	ends.source_port_be = flow->tunnel_port_be;
 	if (!ends.self)
 		return -DROP_NO_UNDERLAY;
-	err = fib_lookup(skb, ends.self, flow->peer, p->tos, 0, &out);
-	if (err)
-		return err;
-	if (wire_len(skb, p) + tunnel_overhead(forward, outer_v4) > out.mtu)
-		return -DROP_TOO_BIG;
 	/* A SYN announces what comes back on the other kind of leg. */
-	err = clamp_syn(skb, p, out.mtu, outer_v4, !forward);
+	err = clamp_syn(skb, p, way->out.mtu, outer_v4, !way->forward);
 	if (err)
 		return err;
 	err = outer_v4 ? push_v4(skb, p, &ends) : push_v6(skb, p, &ends);
 	if (err)
 		return err;
-	return redirect_to(skb, &out);
+	return redirect_to(skb, &way->out);
+}
+
+/*
+ * What becomes of a packet longer than its way out takes: pieces where its sender allows that (IPv4 without
+ * DF), else the ICMP error that r describes. Pieces leave through ifindex.
+ */
+__noinline int oversize(struct __sk_buff *skb, const struct pkt *p, const struct refusal *r,
+			__u32 ifindex)
+{
+	if (!p || !r)
+		return -DROP_TOO_BIG;
+	if (p->df || skb->gso_size)
+		return refuse(skb, p, r);
+	return send_pieces(skb, p, r->mtu, ifindex);
 }
 
 /* What a tunnel packet for us carries. */
@@ -77,8 +120,7 @@ struct received {
  * Reads a UDP packet to our tunnel port on our underlay address. Returns PASS if it is none of ours (another
  * VNI or option class), 1 if *r describes it, or a negative drop reason if it is ours but not our format.
  */
-static __always_inline int tunnel_read(struct __sk_buff *skb, const struct pkt *p,
-				       struct received *r)
+static __noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
 {
 	struct tunnel *t = header(skb, p->l4_off, RETURN_LEN);
 	__be16 ethertype;
@@ -111,9 +153,11 @@ static __always_inline int tunnel_read(struct __sk_buff *skb, const struct pkt *
 	}
 	if (!parse_ip(skb, p->l3_off + r->outer_len, ethertype, &r->inner))
 		return -DROP_TUNNEL_INNER;
-	if ((r->inner.key.proto != IPPROTO_TCP && r->inner.key.proto != IPPROTO_UDP) ||
-	    r->inner.fragment != FRAGMENT_NONE)
+	if (r->inner.key.proto != IPPROTO_TCP && r->inner.key.proto != IPPROTO_UDP &&
+	    !is_icmp_error(&r->inner))
 		return -DROP_TUNNEL_INNER;
+	if (!fragment_ports(&r->inner))
+		return -DROP_FRAGMENT_ORPHAN;
 	r->target.proto = r->inner.key.proto;
 	return 1;
 }
@@ -188,25 +232,39 @@ __noinline int tunnel_unwrap(struct __sk_buff *skb, struct received *r)
 	return 0;
 }
 
-/* Hands an answer to the client: by the way its packets come in, if the flow is known. */
-__noinline int to_client(struct __sk_buff *skb, const struct pkt *p, const struct flow *row)
+/*
+ * Finds the way to the client: by the device its packets come in on, if the flow is known. src is the front's
+ * address. Returns 0 or a negative drop reason.
+ */
+__noinline int client_way(struct __sk_buff *skb, const struct flow_key *key, const struct flow *row,
+			  __u8 tos, struct way *way)
 {
-	struct egress out;
+	__u32 oif;
 	int err;
 
-	if (!p)
+	if (!key || !way)
 		return -DROP_NO_ROUTE;
-	err = fib_lookup(skb, p->key.src, p->key.dst, p->tos, row ? row->uplink : 0, &out);
+	oif = row ? row->uplink : 0;
+	err = fib_lookup(skb, key->dst, key->src, tos, oif, &way->out);
 	if (err == NO_DEVICE) {
 		row = NULL;
-		err = fib_lookup(skb, p->key.src, p->key.dst, p->tos, 0, &out);
+		err = fib_lookup(skb, key->dst, key->src, tos, 0, &way->out);
 	}
-	if (!err) {
-		if (wire_len(skb, p) > out.mtu)
-			return -DROP_TOO_BIG;
-		return redirect_to(skb, &out);
+	way->limit = way->out.mtu;
+	if (err && row) {
+		way->out.ifindex = row->uplink;
+		way->limit = ~0u;
+		way->by_mac = 1;
+		return 0;
 	}
-	if (!row)
-		return err;
-	return redirect_by_mac(skb, row, p->family);
+	return err == NO_DEVICE ? -DROP_NO_ROUTE : err;
+}
+
+/* Sends a translated answer on its way to the client. Returns a verdict or a negative drop reason. */
+static __always_inline int client_push(struct __sk_buff *skb, const struct pkt *p,
+				       const struct flow *row, struct way *way)
+{
+	if (way->by_mac && row)
+		return redirect_by_mac(skb, row, p->family);
+	return redirect_to(skb, &way->out);
 }

@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 	want := `
 # HELP beep_build_info Always 1; the labels tell the build.
 # TYPE beep_build_info gauge
-beep_build_info{abi="1",go="` + runtime.Version() + `",version="v1.2.3"} 1
+beep_build_info{abi="2",go="` + runtime.Version() + `",version="v1.2.3"} 1
 # HELP beep_drops_bytes_total Bytes of the packets dropped, link layer included.
 # TYPE beep_drops_bytes_total counter
 beep_drops_bytes_total{direction="egress",reason="no-endpoint"} 0

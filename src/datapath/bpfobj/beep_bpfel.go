@@ -13,6 +13,26 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type BeepAffinity struct {
+	_          structs.HostLayout
+	Endpoint   BeepEndpoint
+	Generation uint32
+	LastSeen   uint32
+}
+
+type BeepAffinityKey struct {
+	_       structs.HostLayout
+	Client  [16]uint8
+	FrontId uint32
+	Pad     uint32
+}
+
+type BeepBudget struct {
+	_        structs.HostLayout
+	Refilled uint64
+	Credit   uint64
+}
+
 type BeepConfig struct {
 	_          structs.HostLayout
 	Seed       [16]uint8
@@ -42,7 +62,7 @@ const (
 	BeepDropReasonDROP_UNUSED           BeepDropReason = 0
 	BeepDropReasonDROP_NO_ENDPOINT      BeepDropReason = 1
 	BeepDropReasonDROP_FRONT_INCOMPLETE BeepDropReason = 2
-	BeepDropReasonDROP_FRAGMENT         BeepDropReason = 3
+	BeepDropReasonDROP_FRAGMENT_ORPHAN  BeepDropReason = 3
 	BeepDropReasonDROP_FLOW_INSERT      BeepDropReason = 4
 	BeepDropReasonDROP_REMAP_EXHAUSTED  BeepDropReason = 5
 	BeepDropReasonDROP_NO_UNDERLAY      BeepDropReason = 6
@@ -58,7 +78,8 @@ const (
 	BeepDropReasonDROP_NO_FLOW          BeepDropReason = 16
 	BeepDropReasonDROP_ECN              BeepDropReason = 17
 	BeepDropReasonDROP_FORGED_TUNNEL    BeepDropReason = 18
-	BeepDropReasonDROP_REASONS          BeepDropReason = 19
+	BeepDropReasonDROP_SOURCE_DENIED    BeepDropReason = 19
+	BeepDropReasonDROP_REASONS          BeepDropReason = 20
 )
 
 type BeepEndpoint struct {
@@ -123,19 +144,36 @@ const (
 	BeepFlowKindFLOW_REVERSE BeepFlowKind = 3
 )
 
+type BeepFragmentKey struct {
+	_     structs.HostLayout
+	Src   [16]uint8
+	Dst   [16]uint8
+	Id    uint32
+	Proto uint8
+	Pad   [3]uint8
+}
+
+type BeepFragmentPorts struct {
+	_       structs.HostLayout
+	SportBe uint16
+	DportBe uint16
+}
+
 type BeepFrontFlag uint32
 
 const (
 	BeepFrontFlagFRONT_CLIENT_IP_AFFINITY BeepFrontFlag = 1
+	BeepFrontFlagFRONT_SOURCES_LIMITED    BeepFrontFlag = 2
 )
 
 type BeepFrontMeta struct {
-	_          structs.HostLayout
-	Id         uint32
-	Generation uint32
-	Count      uint32
-	RingSize   uint32
-	Flags      uint32
+	_               structs.HostLayout
+	Id              uint32
+	Generation      uint32
+	Count           uint32
+	RingSize        uint32
+	Flags           uint32
+	AffinityTimeout uint32
 }
 
 type BeepNodeKey struct {
@@ -163,17 +201,28 @@ type BeepSocketKey struct {
 	Pad    uint8
 }
 
+type BeepSourceKey struct {
+	_         structs.HostLayout
+	Prefixlen uint32
+	FrontId   uint32
+	Addr      [16]uint8
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	BeepMapAFFINITY        = "AFFINITY"
+	BeepMapBUDGET          = "BUDGET"
 	BeepMapCONFIG          = "CONFIG"
 	BeepMapDROPS           = "DROPS"
 	BeepMapFLOW_PENDING    = "FLOW_PENDING"
 	BeepMapFLOW_TABLE      = "FLOW_TABLE"
+	BeepMapFRAGMENTS       = "FRAGMENTS"
 	BeepMapFRONT_ENDPOINTS = "FRONT_ENDPOINTS"
 	BeepMapFRONT_META      = "FRONT_META"
 	BeepMapFRONT_RING      = "FRONT_RING"
+	BeepMapFRONT_SOURCES   = "FRONT_SOURCES"
 	BeepMapNODE_ALLOW      = "NODE_ALLOW"
 	BeepMapPOD_TARGETS     = "POD_TARGETS"
 	BeepProgBeepEgress     = "beep_egress"
@@ -187,6 +236,7 @@ const (
 	BeepVarCfgGenevePort   = "cfg_geneve_port"
 	BeepVarCfgGeneveVni    = "cfg_geneve_vni"
 	BeepVarCfgL2Len        = "cfg_l2_len"
+	BeepVarCfgReject       = "cfg_reject"
 )
 
 // LoadBeep returns the embedded CollectionSpec for Beep.
@@ -239,13 +289,17 @@ type BeepProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BeepMapSpecs struct {
+	AFFINITY        *ebpf.MapSpec `ebpf:"AFFINITY"`
+	BUDGET          *ebpf.MapSpec `ebpf:"BUDGET"`
 	CONFIG          *ebpf.MapSpec `ebpf:"CONFIG"`
 	DROPS           *ebpf.MapSpec `ebpf:"DROPS"`
 	FLOW_PENDING    *ebpf.MapSpec `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.MapSpec `ebpf:"FLOW_TABLE"`
+	FRAGMENTS       *ebpf.MapSpec `ebpf:"FRAGMENTS"`
 	FRONT_ENDPOINTS *ebpf.MapSpec `ebpf:"FRONT_ENDPOINTS"`
 	FRONT_META      *ebpf.MapSpec `ebpf:"FRONT_META"`
 	FRONT_RING      *ebpf.MapSpec `ebpf:"FRONT_RING"`
+	FRONT_SOURCES   *ebpf.MapSpec `ebpf:"FRONT_SOURCES"`
 	NODE_ALLOW      *ebpf.MapSpec `ebpf:"NODE_ALLOW"`
 	POD_TARGETS     *ebpf.MapSpec `ebpf:"POD_TARGETS"`
 }
@@ -263,6 +317,7 @@ type BeepVariableSpecs struct {
 	CfgGenevePort *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.VariableSpec `ebpf:"cfg_geneve_vni"`
 	CfgL2Len      *ebpf.VariableSpec `ebpf:"cfg_l2_len"`
+	CfgReject     *ebpf.VariableSpec `ebpf:"cfg_reject"`
 }
 
 // BeepObjects contains all objects after they have been loaded into the kernel.
@@ -285,26 +340,34 @@ func (o *BeepObjects) Close() error {
 //
 // It can be passed to LoadBeepObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BeepMaps struct {
+	AFFINITY        *ebpf.Map `ebpf:"AFFINITY"`
+	BUDGET          *ebpf.Map `ebpf:"BUDGET"`
 	CONFIG          *ebpf.Map `ebpf:"CONFIG"`
 	DROPS           *ebpf.Map `ebpf:"DROPS"`
 	FLOW_PENDING    *ebpf.Map `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.Map `ebpf:"FLOW_TABLE"`
+	FRAGMENTS       *ebpf.Map `ebpf:"FRAGMENTS"`
 	FRONT_ENDPOINTS *ebpf.Map `ebpf:"FRONT_ENDPOINTS"`
 	FRONT_META      *ebpf.Map `ebpf:"FRONT_META"`
 	FRONT_RING      *ebpf.Map `ebpf:"FRONT_RING"`
+	FRONT_SOURCES   *ebpf.Map `ebpf:"FRONT_SOURCES"`
 	NODE_ALLOW      *ebpf.Map `ebpf:"NODE_ALLOW"`
 	POD_TARGETS     *ebpf.Map `ebpf:"POD_TARGETS"`
 }
 
 func (m *BeepMaps) Close() error {
 	return _BeepClose(
+		m.AFFINITY,
+		m.BUDGET,
 		m.CONFIG,
 		m.DROPS,
 		m.FLOW_PENDING,
 		m.FLOW_TABLE,
+		m.FRAGMENTS,
 		m.FRONT_ENDPOINTS,
 		m.FRONT_META,
 		m.FRONT_RING,
+		m.FRONT_SOURCES,
 		m.NODE_ALLOW,
 		m.POD_TARGETS,
 	)
@@ -323,6 +386,7 @@ type BeepVariables struct {
 	CfgGenevePort *ebpf.Variable `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.Variable `ebpf:"cfg_geneve_vni"`
 	CfgL2Len      *ebpf.Variable `ebpf:"cfg_l2_len"`
+	CfgReject     *ebpf.Variable `ebpf:"cfg_reject"`
 }
 
 // BeepPrograms contains all programs after they have been loaded into the kernel.

@@ -18,11 +18,11 @@ import (
 	"github.com/beep-lb/beep/harness/require"
 )
 
-// golden is the layout of BEEP_ABI 1: size, then name@offset:bytes of each member. A change here is a change of
+// golden is the layout of BEEP_ABI 2: size, then name@offset:bytes of each member. A change here is a change of
 // the ABI: bump BEEP_ABI in bpf/lib/abi.h with it, and say in the CHANGELOG what becomes of pinned maps.
 var golden = map[string]string{
 	"socket_key":   "20 addr@0:16 port_be@16:2 proto@18:1 pad@19:1",
-	"front_meta":   "20 id@0:4 generation@4:4 count@8:4 ring_size@12:4 flags@16:4",
+	"front_meta":   "24 id@0:4 generation@4:4 count@8:4 ring_size@12:4 flags@16:4 affinity_timeout@20:4",
 	"endpoint_key": "12 front_id@0:4 generation@4:4 index@8:4",
 	"endpoint":     "36 addr@0:16 peer@16:16 port_be@32:2 pad@34:2",
 	"ring_key":     "12 front_id@0:4 generation@4:4 block@8:4",
@@ -30,9 +30,15 @@ var golden = map[string]string{
 	"flow_key":     "40 src@0:16 dst@16:16 sport_be@32:2 dport_be@34:2 proto@36:1 kind@37:1 pad@38:2",
 	"flow": "72 nat_addr@0:16 peer@16:16 uplink@32:4 front_id@36:4 last_seen@40:4 epoch@44:4 flags@48:4 " +
 		"nat_port_be@52:2 client_port_be@54:2 tunnel_port_be@56:2 client_mac@58:6 uplink_mac@64:6 pad@70:2",
-	"node_key":   "16 addr@0:16",
-	"config":     "56 seed@0:16 underlay_v4@16:16 underlay_v6@32:16 abi@48:4 epoch@52:4",
-	"drop_count": "16 packets@0:8 bytes@8:8",
+	"source_key":     "24 prefixlen@0:4 front_id@4:4 addr@8:16",
+	"affinity_key":   "24 client@0:16 front_id@16:4 pad@20:4",
+	"affinity":       "44 endpoint@0:36 generation@36:4 last_seen@40:4",
+	"fragment_key":   "40 src@0:16 dst@16:16 id@32:4 proto@36:1 pad@37:3",
+	"fragment_ports": "4 sport_be@0:2 dport_be@2:2",
+	"budget":         "16 refilled@0:8 credit@8:8",
+	"node_key":       "16 addr@0:16",
+	"config":         "56 seed@0:16 underlay_v4@16:16 underlay_v6@32:16 abi@48:4 epoch@52:4",
+	"drop_count":     "16 packets@0:8 bytes@8:8",
 }
 
 // goTypes are the generated types of the golden table.
@@ -42,7 +48,10 @@ var goTypes = map[string]reflect.Type{
 	"ring_key": reflect.TypeFor[BeepRingKey](), "ring_block": reflect.TypeFor[BeepRingBlock](),
 	"flow_key": reflect.TypeFor[BeepFlowKey](), "flow": reflect.TypeFor[BeepFlow](),
 	"node_key": reflect.TypeFor[BeepNodeKey](), "config": reflect.TypeFor[BeepConfig](),
-	"drop_count": reflect.TypeFor[BeepDropCount](),
+	"drop_count": reflect.TypeFor[BeepDropCount](), "source_key": reflect.TypeFor[BeepSourceKey](),
+	"affinity_key": reflect.TypeFor[BeepAffinityKey](), "affinity": reflect.TypeFor[BeepAffinity](),
+	"fragment_key": reflect.TypeFor[BeepFragmentKey](), "fragment_ports": reflect.TypeFor[BeepFragmentPorts](),
+	"budget": reflect.TypeFor[BeepBudget](),
 }
 
 func load(t *testing.T) *ebpf.CollectionSpec {
@@ -132,7 +141,7 @@ func TestEnums(t *testing.T) {
 		"drop_reason": {count: int(BeepDropReasonDROP_REASONS) + 1},
 		"flow_kind":   {count: 3},
 		"flow_flag":   {count: 6, flags: true},
-		"front_flag":  {count: 1, flags: true},
+		"front_flag":  {count: 2, flags: true},
 	}
 	for name, want := range enums {
 		var enum *btf.Enum

@@ -76,7 +76,7 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 		spec: spec, shared: set.maps, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
 		constants: constants{genevePort: settings.GenevePort, geneveVNI: settings.GeneveVNI, csumIPv6: csumIPv6},
 	}
-	d.Maps = maps.New(set.generated())
+	d.Maps = maps.ByName(set.maps)
 	if err := d.prepare(uplinks, set); err != nil {
 		d.Close()
 		return nil, err

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	gomaps "maps"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +36,7 @@ var (
 
 func settings() Settings {
 	return Settings{
-		Sizes:      maps.Sizes{FrontMeta: 8, FrontEndpoints: 64, FrontRing: 64, FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4},
+		Sizes:      maps.Sizes{FrontMeta: 8, FrontEndpoints: 64, FrontRing: 64, FrontSources: 32, Affinity: 64, Fragments: 64, FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4},
 		GenevePort: 6082, GeneveVNI: 13,
 	}
 }
@@ -102,7 +104,7 @@ func pins(t *testing.T, dir *pinfs.Dir) map[string]ebpf.MapID {
 // rebuilt names the pins that are another map than before.
 func rebuilt(before, now map[string]ebpf.MapID) string {
 	var names []string
-	for _, name := range []string{"CONFIG", "DROPS", "FLOW_PENDING", "FLOW_TABLE", "FRONT_ENDPOINTS", "FRONT_META", "FRONT_RING", "NODE_ALLOW", "POD_TARGETS"} {
+	for _, name := range slices.Sorted(gomaps.Keys(now)) {
 		if before[name] != now[name] {
 			names = append(names, name)
 		}
@@ -113,7 +115,7 @@ func rebuilt(before, now map[string]ebpf.MapID) string {
 func TestFirstLoadPinsEveryMap(t *testing.T) {
 	dir := pinDir(t)
 	d, log := load(t, dir, settings(), ethernet)
-	if len(pins(t, dir)) != 9 || log != "" {
+	if len(pins(t, dir)) != 13 || log != "" {
 		t.Errorf("pins %v, log %q", pins(t, dir), log)
 	}
 	if d.Maps.Capacity() != settings().Sizes {
@@ -209,12 +211,12 @@ func pinInstead(t *testing.T, dir *pinfs.Dir, spec *ebpf.MapSpec) {
 func TestOtherRowsAreNotReused(t *testing.T) {
 	dir := pinDir(t)
 	load(t, dir, settings())
-	pinInstead(t, dir, &ebpf.MapSpec{Name: "FRONT_META", Type: ebpf.Hash, KeySize: 20, ValueSize: 24, MaxEntries: 8, Flags: unix.BPF_F_NO_PREALLOC})
+	pinInstead(t, dir, &ebpf.MapSpec{Name: "FRONT_META", Type: ebpf.Hash, KeySize: 20, ValueSize: 28, MaxEntries: 8, Flags: unix.BPF_F_NO_PREALLOC})
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "FLOW_TABLE", Type: ebpf.Hash, KeySize: 40, ValueSize: 72, MaxEntries: 1024})
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "NODE_ALLOW", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	_, log := load(t, dir, settings(), ethernet)
 	want := `level=WARN msg="map rebuilt empty" map=FLOW_TABLE had="type Hash, this build has LRUHash"
-level=WARN msg="map rebuilt empty" map=FRONT_META had="values of 24 bytes, this build has 20"
+level=WARN msg="map rebuilt empty" map=FRONT_META had="values of 28 bytes, this build has 24"
 level=WARN msg="map rebuilt empty" map=NODE_ALLOW had="keys of 4 bytes, this build has 16"
 `
 	if diff := cmp.Diff(want, log); diff != "" {
@@ -236,13 +238,13 @@ func TestOtherABIRebuildsAll(t *testing.T) {
 			before := pins(t, dir)
 
 			again, log := load(t, dir, settings(), ethernet)
-			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 9 {
+			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 13 {
 				t.Errorf("rebuilt only %s", changed)
 			}
 			lines := strings.Split(strings.TrimSpace(log), "\n")
 			want := fmt.Sprintf(`level=WARN msg="map rebuilt empty" map=CONFIG had="layout %d, this build has %d"`, abi, maps.ABI)
-			if len(lines) != 9 || lines[8] != want {
-				t.Errorf("log\n%s\nwant nine lines, the last %s", log, want)
+			if len(lines) != 13 || lines[12] != want {
+				t.Errorf("log\n%s\nwant thirteen lines, the last %s", log, want)
 			}
 			left, err := again.Maps.Peers()
 			if err != nil || len(left) != 0 {
@@ -300,7 +302,7 @@ func TestStaleStagedPinsGo(t *testing.T) {
 		must(t, err, clone.Pin(dir.MapPath(name)), clone.Close())
 	}
 	load(t, dir, settings())
-	if now := pins(t, dir); len(now) != 9 {
+	if now := pins(t, dir); len(now) != 13 {
 		t.Errorf("pins %v", now)
 	}
 }

@@ -157,17 +157,6 @@ func (s *staged) empty(name string) bool {
 	return made && !f.rows
 }
 
-// generated is the maps in the struct that bpf2go made for them.
-func (s *staged) generated() bpfobj.BeepMaps {
-	return bpfobj.BeepMaps{
-		CONFIG: s.maps[bpfobj.BeepMapCONFIG], DROPS: s.maps[bpfobj.BeepMapDROPS],
-		FLOW_PENDING: s.maps[bpfobj.BeepMapFLOW_PENDING], FLOW_TABLE: s.maps[bpfobj.BeepMapFLOW_TABLE],
-		FRONT_ENDPOINTS: s.maps[bpfobj.BeepMapFRONT_ENDPOINTS], FRONT_META: s.maps[bpfobj.BeepMapFRONT_META],
-		FRONT_RING: s.maps[bpfobj.BeepMapFRONT_RING], NODE_ALLOW: s.maps[bpfobj.BeepMapNODE_ALLOW],
-		POD_TARGETS: s.maps[bpfobj.BeepMapPOD_TARGETS],
-	}
-}
-
 func (s *staged) close() {
 	for _, m := range s.maps {
 		m.Close()

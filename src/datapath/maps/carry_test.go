@@ -10,12 +10,12 @@ import (
 // TestCarryFlows: a larger table takes all, also one that is just large enough; a smaller one what fits.
 func TestCarryFlows(t *testing.T) {
 	const rows = 3000
-	old := newKernel(t, Sizes{1, 1, 1, 4096, 16, 1, 1})
+	old := newKernel(t, flowSizes(4096))
 	fillFlows(t, old, rows)
 	var before uint32
 	must(t, old.Flows(func(Flow) bool { before++; return true }))
 	for _, size := range []uint32{4096, 65536, 1024} {
-		next := newKernel(t, Sizes{1, 1, 1, size, 16, 1, 1})
+		next := newKernel(t, flowSizes(size))
 		carried, err := Carry(FlowTable, old.maps.FLOW_TABLE, next.maps.FLOW_TABLE)
 		must(t, err)
 		var after uint32

@@ -65,9 +65,15 @@ func toFrontMeta(front FrontMeta) (bpfobj.BeepFrontMeta, error) {
 	if front.ID == 0 {
 		return bpfobj.BeepFrontMeta{}, fmt.Errorf("front id 0: ids start at 1")
 	}
-	row := bpfobj.BeepFrontMeta{Id: front.ID, Generation: front.Generation, Count: front.Count, RingSize: front.RingSize}
+	row := bpfobj.BeepFrontMeta{
+		Id: front.ID, Generation: front.Generation, Count: front.Count, RingSize: front.RingSize,
+		AffinityTimeout: front.AffinitySeconds,
+	}
 	if front.ClientIPAffinity {
 		row.Flags |= uint32(bpfobj.BeepFrontFlagFRONT_CLIENT_IP_AFFINITY)
+	}
+	if front.SourcesLimited {
+		row.Flags |= uint32(bpfobj.BeepFrontFlagFRONT_SOURCES_LIMITED)
 	}
 	return row, nil
 }
@@ -76,6 +82,8 @@ func fromFrontMeta(key bpfobj.BeepSocketKey, row bpfobj.BeepFrontMeta) FrontMeta
 	return FrontMeta{
 		Socket: fromSocketKey(key), ID: row.Id, Generation: row.Generation, Count: row.Count, RingSize: row.RingSize,
 		ClientIPAffinity: row.Flags&uint32(bpfobj.BeepFrontFlagFRONT_CLIENT_IP_AFFINITY) != 0,
+		AffinitySeconds:  row.AffinityTimeout,
+		SourcesLimited:   row.Flags&uint32(bpfobj.BeepFrontFlagFRONT_SOURCES_LIMITED) != 0,
 	}
 }
 
@@ -97,6 +105,35 @@ func toEndpoint(endpoint model.Endpoint) (bpfobj.BeepEndpoint, error) {
 
 func fromEndpoint(row bpfobj.BeepEndpoint) model.Endpoint {
 	return model.Endpoint{Addr: fromAddr16(row.Addr), Port: toHost(row.PortBe), Peer: fromOptional16(row.Peer)}
+}
+
+// The bits of a source_key in front of an address, and those of an address in front of an IPv4 one.
+const (
+	sourceFrontBits = 32
+	mappedBits      = 96
+)
+
+func toSourceKey(key SourceKey) (bpfobj.BeepSourceKey, error) {
+	if !key.Prefix.IsValid() || key.Prefix != key.Prefix.Masked() {
+		return bpfobj.BeepSourceKey{}, fmt.Errorf("source range %s: want a network address with its length", key.Prefix)
+	}
+	addr, err := toAddr16(key.Prefix.Addr())
+	if err != nil {
+		return bpfobj.BeepSourceKey{}, fmt.Errorf("source range %s: %w", key.Prefix, err)
+	}
+	bits := key.Prefix.Bits()
+	if key.Prefix.Addr().Is4() {
+		bits += mappedBits
+	}
+	return bpfobj.BeepSourceKey{Prefixlen: uint32(sourceFrontBits + bits), FrontId: key.Front, Addr: addr}, nil
+}
+
+func fromSourceKey(row bpfobj.BeepSourceKey) SourceKey {
+	addr, bits := fromAddr16(row.Addr), int(row.Prefixlen)-sourceFrontBits
+	if addr.Is4() && bits >= mappedBits {
+		return SourceKey{Front: row.FrontId, Prefix: netip.PrefixFrom(addr, bits-mappedBits)}
+	}
+	return SourceKey{Front: row.FrontId, Prefix: netip.PrefixFrom(netip.AddrFrom16(row.Addr), bits)}
 }
 
 func toRingKey(key RingKey) bpfobj.BeepRingKey {

@@ -57,6 +57,7 @@ func NewFake(sizes Sizes) *Fake {
 		fronts:    newFakeStore[bpfobj.BeepSocketKey, bpfobj.BeepFrontMeta](state, bpfobj.BeepMapFRONT_META, sizes.FrontMeta),
 		endpoints: newFakeStore[bpfobj.BeepEndpointKey, bpfobj.BeepEndpoint](state, bpfobj.BeepMapFRONT_ENDPOINTS, sizes.FrontEndpoints),
 		rings:     newFakeStore[bpfobj.BeepRingKey, bpfobj.BeepRingBlock](state, bpfobj.BeepMapFRONT_RING, sizes.FrontRing),
+		sources:   newFakeStore[bpfobj.BeepSourceKey, uint32](state, bpfobj.BeepMapFRONT_SOURCES, sizes.FrontSources),
 		peers:     newFakeStore[bpfobj.BeepNodeKey, uint32](state, bpfobj.BeepMapNODE_ALLOW, sizes.NodeAllow),
 		targets:   newFakeStore[bpfobj.BeepSocketKey, uint32](state, bpfobj.BeepMapPOD_TARGETS, sizes.PodTargets),
 		config:    config,

@@ -116,7 +116,7 @@ func fillFlows(t testing.TB, k *Kernel, n int) {
 // TestEachFlowComesOnce reads more rows than a batch holds, and deletes half of them on the way.
 func TestEachFlowComesOnce(t *testing.T) {
 	const n = 20000
-	k := newKernel(t, Sizes{1, 1, 1, 4 * n, 16, 1, 1})
+	k := newKernel(t, flowSizes(4*n))
 	fillFlows(t, k, n)
 	seen := map[FlowKey]int{}
 	must(t, k.Flows(func(f Flow) bool {
@@ -148,7 +148,7 @@ func TestEachFlowComesOnce(t *testing.T) {
 
 // TestBucketsLargerThanABatch: the kernel answers ENOSPC to a buffer that the next bucket does not fit in.
 func TestBucketsLargerThanABatch(t *testing.T) {
-	k := newKernel(t, Sizes{1, 1, 1, 1024, 16, 1, 1})
+	k := newKernel(t, flowSizes(1024))
 	fillFlows(t, k, 900)
 	seen := map[bpfobj.BeepFlowKey]int{}
 	must(t, k.flows[FlowTable].eachBatch(1, func(key bpfobj.BeepFlowKey, _ bpfobj.BeepFlow) bool {
@@ -168,7 +168,7 @@ func TestBucketsLargerThanABatch(t *testing.T) {
 }
 
 func BenchmarkFlows65536(b *testing.B) {
-	k := newKernel(b, Sizes{1, 1, 1, 1 << 17, 16, 1, 1})
+	k := newKernel(b, flowSizes(1<<17))
 	fillFlows(b, k, 1<<16)
 	for b.Loop() {
 		must(b, k.Flows(func(Flow) bool { return true }))
@@ -176,10 +176,16 @@ func BenchmarkFlows65536(b *testing.B) {
 }
 
 func BenchmarkFill65536(b *testing.B) {
-	k := newKernel(b, Sizes{1, 1, 1, 1 << 17, 16, 1, 1})
+	k := newKernel(b, flowSizes(1<<17))
 	fillFlows(b, k, 1<<16)
 	for b.Loop() {
 		_, err := k.Fill()
 		must(b, err)
 	}
+}
+
+// flowSizes are maps of which only the table of established flows matters.
+func flowSizes(n uint32) Sizes {
+	return Sizes{FrontMeta: 1, FrontEndpoints: 1, FrontRing: 1, FrontSources: 1, FlowTable: n, FlowPending: 16,
+		Affinity: 16, Fragments: 16, NodeAllow: 1, PodTargets: 1}
 }

@@ -32,6 +32,7 @@ func New(m bpfobj.BeepMaps) *Kernel {
 			fronts:    kernelStore[bpfobj.BeepSocketKey, bpfobj.BeepFrontMeta]{m.FRONT_META},
 			endpoints: kernelStore[bpfobj.BeepEndpointKey, bpfobj.BeepEndpoint]{m.FRONT_ENDPOINTS},
 			rings:     kernelStore[bpfobj.BeepRingKey, bpfobj.BeepRingBlock]{m.FRONT_RING},
+			sources:   kernelTrie[bpfobj.BeepSourceKey, uint32]{kernelStore[bpfobj.BeepSourceKey, uint32]{m.FRONT_SOURCES}},
 			peers:     kernelStore[bpfobj.BeepNodeKey, uint32]{m.NODE_ALLOW},
 			targets:   kernelStore[bpfobj.BeepSocketKey, uint32]{m.POD_TARGETS},
 			config:    kernelArray[bpfobj.BeepConfig]{m.CONFIG},
@@ -40,6 +41,15 @@ func New(m bpfobj.BeepMaps) *Kernel {
 			FlowTable: {m.FLOW_TABLE}, FlowPending: {m.FLOW_PENDING},
 		},
 	}
+}
+
+// ByName takes over the maps of a loaded object, all of them, as New does.
+func ByName(byName map[string]*ebpf.Map) *Kernel {
+	var m bpfobj.BeepMaps
+	for name, field := range fields(&m) {
+		*field = byName[name]
+	}
+	return New(m)
 }
 
 // Open opens the maps that are pinned below a pin directory. It fails with fs.ErrNotExist if beep has not been
@@ -76,7 +86,8 @@ func Open(pinDir string) (*Kernel, error) {
 // fields are the members of the generated struct by the maps' names.
 func fields(m *bpfobj.BeepMaps) map[string]**ebpf.Map {
 	return map[string]**ebpf.Map{
-		bpfobj.BeepMapCONFIG: &m.CONFIG, bpfobj.BeepMapDROPS: &m.DROPS,
+		bpfobj.BeepMapAFFINITY: &m.AFFINITY, bpfobj.BeepMapBUDGET: &m.BUDGET, bpfobj.BeepMapFRAGMENTS: &m.FRAGMENTS,
+		bpfobj.BeepMapCONFIG: &m.CONFIG, bpfobj.BeepMapDROPS: &m.DROPS, bpfobj.BeepMapFRONT_SOURCES: &m.FRONT_SOURCES,
 		bpfobj.BeepMapFLOW_PENDING: &m.FLOW_PENDING, bpfobj.BeepMapFLOW_TABLE: &m.FLOW_TABLE,
 		bpfobj.BeepMapFRONT_ENDPOINTS: &m.FRONT_ENDPOINTS, bpfobj.BeepMapFRONT_META: &m.FRONT_META,
 		bpfobj.BeepMapFRONT_RING: &m.FRONT_RING, bpfobj.BeepMapNODE_ALLOW: &m.NODE_ALLOW,
@@ -113,7 +124,8 @@ func (k *Kernel) Capacity() Sizes {
 		FrontMeta: k.maps.FRONT_META.MaxEntries(), FrontEndpoints: k.maps.FRONT_ENDPOINTS.MaxEntries(),
 		FrontRing: k.maps.FRONT_RING.MaxEntries(), FlowTable: k.maps.FLOW_TABLE.MaxEntries(),
 		FlowPending: k.maps.FLOW_PENDING.MaxEntries(), NodeAllow: k.maps.NODE_ALLOW.MaxEntries(),
-		PodTargets: k.maps.POD_TARGETS.MaxEntries(),
+		PodTargets: k.maps.POD_TARGETS.MaxEntries(), FrontSources: k.maps.FRONT_SOURCES.MaxEntries(),
+		Affinity: k.maps.AFFINITY.MaxEntries(), Fragments: k.maps.FRAGMENTS.MaxEntries(),
 	}
 }
 
@@ -170,6 +182,30 @@ func (s kernelStore[K, V]) put(key K, value V) error {
 }
 func (s kernelStore[K, V]) remove(key K) error { return errno(s.m.Delete(&key)) }
 func (s kernelStore[K, V]) capacity() uint32   { return s.m.MaxEntries() }
+
+// kernelTrie is an LPM trie of the kernel, which reads no batches (Linux 6.18) and says ENOSPC where a hash map
+// says E2BIG.
+type kernelTrie[K comparable, V any] struct{ kernelStore[K, V] }
+
+func (t kernelTrie[K, V]) each(visit func(K, V) bool) error {
+	var key K
+	var value V
+	rows := t.m.Iterate()
+	for rows.Next(&key, &value) {
+		if !visit(key, value) {
+			return nil
+		}
+	}
+	return errno(rows.Err())
+}
+
+func (t kernelTrie[K, V]) put(key K, value V) error {
+	err := t.kernelStore.put(key, value)
+	if errors.Is(err, unix.ENOSPC) {
+		return unix.E2BIG
+	}
+	return err
+}
 
 // kernelArray is an array map of the kernel, whose one row is always there.
 type kernelArray[V any] struct{ m *ebpf.Map }

@@ -15,7 +15,7 @@ import (
 )
 
 // ABI is the version of the layout of every map (BEEP_ABI of bpf/lib/abi.h; a test compares the two).
-const ABI = 1
+const ABI = 2
 
 // RingBlock is the number of endpoint indexes in one row of FRONT_RING.
 const RingBlock = len(bpfobj.BeepRingBlock{}.Index)
@@ -42,8 +42,12 @@ type FrontMeta struct {
 	Count uint32
 	// RingSize is the number of slots of the ring; 0 with fewer than two endpoints.
 	RingSize uint32
-	// ClientIPAffinity hashes the client's address only.
+	// ClientIPAffinity hashes the client's address only, and remembers the choice.
 	ClientIPAffinity bool
+	// AffinitySeconds is how long a client keeps its endpoint after its last new flow; 0 is not at all.
+	AffinitySeconds uint32
+	// SourcesLimited says that FRONT_SOURCES lists who may come.
+	SourcesLimited bool
 }
 
 // EndpointKey is a key of FRONT_ENDPOINTS. Index runs from 0 to the front's Count - 1.
@@ -51,6 +55,12 @@ type EndpointKey struct{ Front, Generation, Index uint32 }
 
 // RingKey is a key of FRONT_RING. Block b holds the slots from b * RingBlock on.
 type RingKey struct{ Front, Generation, Block uint32 }
+
+// SourceKey is a key of FRONT_SOURCES: a range of clients that a front takes.
+type SourceKey struct {
+	Front  uint32
+	Prefix netip.Prefix
+}
 
 // Config is the one row of CONFIG: what may change while the programs run.
 type Config struct {
@@ -60,7 +70,7 @@ type Config struct {
 	Underlay4, Underlay6 netip.Addr
 	// ABI is the layout of the maps beside it.
 	ABI uint32
-	// Epoch rises when a peer or a target goes, so that the programs check every flow's anew.
+	// Epoch rises when a peer, a target or a source range goes, so that the programs check every flow anew.
 	Epoch uint32
 }
 
@@ -84,6 +94,12 @@ type Maps interface {
 	PutRingBlock(key RingKey, indexes []uint16) error
 	DeleteRingBlock(key RingKey) error
 
+	// Sources lists FRONT_SOURCES, sorted by front, address and length.
+	Sources() ([]SourceKey, error)
+	PutSource(key SourceKey) error
+	// DeleteSource also raises Config.Epoch, after the row is gone: flows of that front are checked anew.
+	DeleteSource(key SourceKey) error
+
 	// Peers lists NODE_ALLOW, sorted.
 	Peers() ([]netip.Addr, error)
 	PutPeer(peer netip.Addr) error
@@ -95,6 +111,9 @@ type Maps interface {
 	PutTarget(target model.Socket) error
 	// DeleteTarget also raises Config.Epoch, after the row is gone: flows to that target are checked anew.
 	DeleteTarget(target model.Socket) error
+
+	// RaiseEpoch has the programs check every flow anew: for a front that takes fewer clients than before.
+	RaiseEpoch() error
 
 	Config() (Config, error)
 	// SetConfig replaces the row; take Epoch from Config. It refuses an ABI other than this package's.

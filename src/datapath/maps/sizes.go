@@ -14,8 +14,17 @@ import (
 
 // Sizes is max_entries of the maps that flags size, in rows.
 type Sizes struct {
-	FrontMeta, FrontEndpoints, FrontRing, FlowTable, FlowPending, NodeAllow, PodTargets uint32
+	FrontMeta, FrontEndpoints, FrontRing, FrontSources, FlowTable, FlowPending, Affinity, Fragments, NodeAllow,
+	PodTargets uint32
 }
+
+// What is not worth a flag of its own: source ranges a front on average, flows a row of AFFINITY, and the datagrams
+// that may be under way in fragments at once.
+const (
+	sourcesPerFront  = 4
+	flowsPerAffinity = 16
+	fragments        = 2048
+)
 
 // generations is how many endpoint sets of one front lie side by side while it changes.
 const generations = 2
@@ -28,6 +37,9 @@ func SizesOf(flags *config.Datapath) Sizes {
 		FrontMeta:      fronts,
 		FrontEndpoints: endpoints * generations,
 		FrontRing:      uint32(math.Ceil(float64(fronts)*blocksPerFront(flags.EndpointsPerFront))) * generations,
+		FrontSources:   fronts * sourcesPerFront,
+		Affinity:       uint32(flags.FlowTableMaxEntries / flowsPerAffinity),
+		Fragments:      fragments,
 		FlowTable:      uint32(flags.FlowTableMaxEntries),
 		FlowPending:    uint32(flags.FlowTableMaxEntries / 4),
 		NodeAllow:      uint32(flags.NodeAllowMaxEntries),
@@ -86,6 +98,9 @@ const (
 	onDemand     = 8
 )
 
+// A node of an LPM trie beside its data (kernel/bpf/lpm_trie.c); a branch takes one more node.
+const trieNodeBytes = 24
+
 // Bytes is the expected memory of each map that flags size.
 func (s Sizes) Bytes() map[string]Memory {
 	memory := map[string]Memory{}
@@ -93,44 +108,65 @@ func (s Sizes) Bytes() map[string]Memory {
 		entries := uint64(*shape.entries(&s))
 		row := elementBytes + roundUp8(shape.key) + roundUp8(shape.value)
 		fixed := bucketBytes * powerOfTwo(entries)
-		if shape.preallocated {
+		switch shape.kind {
+		case trie:
+			memory[shape.name] = Memory{Row: trieNodeBytes + uint64(shape.key+shape.value)}
+		case preallocated:
 			memory[shape.name] = Memory{Fixed: fixed + entries*row}
-		} else {
+		default:
 			memory[shape.name] = Memory{Fixed: fixed, Row: row + onDemand}
 		}
 	}
 	return memory
 }
 
+// kind is how the kernel makes a map's rows.
+type kind int
+
+const (
+	onWrite kind = iota // when they are written
+	preallocated
+	trie
+)
+
 // shape is what there is to know of a map beside its rows.
 type shape struct {
-	name         string
-	flag         string // raises its size
-	preallocated bool
-	key, value   uintptr // bytes
-	entries      func(*Sizes) *uint32
+	name       string
+	flag       string // raises its size
+	kind       kind
+	key, value uintptr // bytes
+	entries    func(*Sizes) *uint32
 }
 
 var shapes = []shape{
-	{bpfobj.BeepMapFRONT_META, "--max-fronts", false,
+	{bpfobj.BeepMapFRONT_META, "--max-fronts", onWrite,
 		unsafe.Sizeof(bpfobj.BeepSocketKey{}), unsafe.Sizeof(bpfobj.BeepFrontMeta{}),
 		func(s *Sizes) *uint32 { return &s.FrontMeta }},
-	{bpfobj.BeepMapFRONT_ENDPOINTS, "--endpoints-per-front", false,
+	{bpfobj.BeepMapFRONT_ENDPOINTS, "--endpoints-per-front", onWrite,
 		unsafe.Sizeof(bpfobj.BeepEndpointKey{}), unsafe.Sizeof(bpfobj.BeepEndpoint{}),
 		func(s *Sizes) *uint32 { return &s.FrontEndpoints }},
-	{bpfobj.BeepMapFRONT_RING, "--endpoints-per-front", false,
+	{bpfobj.BeepMapFRONT_RING, "--endpoints-per-front", onWrite,
 		unsafe.Sizeof(bpfobj.BeepRingKey{}), unsafe.Sizeof(bpfobj.BeepRingBlock{}),
 		func(s *Sizes) *uint32 { return &s.FrontRing }},
-	{bpfobj.BeepMapFLOW_TABLE, "--flow-table-max-entries", true,
+	{bpfobj.BeepMapFLOW_TABLE, "--flow-table-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
 		func(s *Sizes) *uint32 { return &s.FlowTable }},
-	{bpfobj.BeepMapFLOW_PENDING, "--flow-table-max-entries", true,
+	{bpfobj.BeepMapFLOW_PENDING, "--flow-table-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
 		func(s *Sizes) *uint32 { return &s.FlowPending }},
-	{bpfobj.BeepMapNODE_ALLOW, "--node-allow-max-entries", true,
+	{bpfobj.BeepMapFRONT_SOURCES, "--max-fronts", trie,
+		unsafe.Sizeof(bpfobj.BeepSourceKey{}), unsafe.Sizeof(uint32(0)),
+		func(s *Sizes) *uint32 { return &s.FrontSources }},
+	{bpfobj.BeepMapAFFINITY, "--flow-table-max-entries", preallocated,
+		unsafe.Sizeof(bpfobj.BeepAffinityKey{}), unsafe.Sizeof(bpfobj.BeepAffinity{}),
+		func(s *Sizes) *uint32 { return &s.Affinity }},
+	{bpfobj.BeepMapFRAGMENTS, "--flow-table-max-entries", preallocated,
+		unsafe.Sizeof(bpfobj.BeepFragmentKey{}), unsafe.Sizeof(bpfobj.BeepFragmentPorts{}),
+		func(s *Sizes) *uint32 { return &s.Fragments }},
+	{bpfobj.BeepMapNODE_ALLOW, "--node-allow-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepNodeKey{}), unsafe.Sizeof(uint32(0)),
 		func(s *Sizes) *uint32 { return &s.NodeAllow }},
-	{bpfobj.BeepMapPOD_TARGETS, "--pod-targets-max-entries", true,
+	{bpfobj.BeepMapPOD_TARGETS, "--pod-targets-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepSocketKey{}), unsafe.Sizeof(uint32(0)),
 		func(s *Sizes) *uint32 { return &s.PodTargets }},
 }

@@ -3,6 +3,7 @@
 package maps
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ type tables struct {
 	fronts    store[bpfobj.BeepSocketKey, bpfobj.BeepFrontMeta]
 	endpoints store[bpfobj.BeepEndpointKey, bpfobj.BeepEndpoint]
 	rings     store[bpfobj.BeepRingKey, bpfobj.BeepRingBlock]
+	sources   store[bpfobj.BeepSourceKey, uint32]
 	peers     store[bpfobj.BeepNodeKey, uint32]
 	targets   store[bpfobj.BeepSocketKey, uint32]
 	config    store[uint32, bpfobj.BeepConfig]
@@ -75,6 +77,11 @@ func (k EndpointKey) String() string {
 // String names the row in errors.
 func (k RingKey) String() string {
 	return fmt.Sprintf("ring block %d of front %d, generation %d", k.Block, k.Front, k.Generation)
+}
+
+// String names the row in errors.
+func (k SourceKey) String() string {
+	return fmt.Sprintf("source range %s of front %d", k.Prefix, k.Front)
 }
 
 // configRow names the one row of CONFIG in errors.
@@ -152,6 +159,37 @@ func (t *tables) DeleteRingBlock(key RingKey) error {
 	return remove(t.rings, bpfobj.BeepMapFRONT_RING, key, toRingKey(key))
 }
 
+func (t *tables) Sources() ([]SourceKey, error) {
+	var sources []SourceKey
+	err := list(t.sources, bpfobj.BeepMapFRONT_SOURCES, func(key bpfobj.BeepSourceKey, _ uint32) {
+		sources = append(sources, fromSourceKey(key))
+	})
+	slices.SortFunc(sources, func(a, b SourceKey) int {
+		return cmp.Or(cmp.Compare(a.Front, b.Front), a.Prefix.Addr().Compare(b.Prefix.Addr()),
+			cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
+	})
+	return sources, err
+}
+
+func (t *tables) PutSource(key SourceKey) error {
+	row, err := toSourceKey(key)
+	if err != nil {
+		return err
+	}
+	return put(t.sources, bpfobj.BeepMapFRONT_SOURCES, key, row, 0)
+}
+
+func (t *tables) DeleteSource(key SourceKey) error {
+	row, err := toSourceKey(key)
+	if err != nil {
+		return err
+	}
+	if err := remove(t.sources, bpfobj.BeepMapFRONT_SOURCES, key, row); err != nil {
+		return err
+	}
+	return t.RaiseEpoch()
+}
+
 func (t *tables) Peers() ([]netip.Addr, error) {
 	peers := map[netip.Addr]bool{}
 	err := list(t.peers, bpfobj.BeepMapNODE_ALLOW, func(key bpfobj.BeepNodeKey, _ uint32) {
@@ -176,7 +214,7 @@ func (t *tables) DeletePeer(peer netip.Addr) error {
 	if err := remove(t.peers, bpfobj.BeepMapNODE_ALLOW, peer, bpfobj.BeepNodeKey{Addr: addr}); err != nil {
 		return err
 	}
-	return t.raiseEpoch()
+	return t.RaiseEpoch()
 }
 
 func (t *tables) Targets() ([]model.Socket, error) {
@@ -204,7 +242,7 @@ func (t *tables) DeleteTarget(target model.Socket) error {
 	if err := remove(t.targets, bpfobj.BeepMapPOD_TARGETS, target, key); err != nil {
 		return err
 	}
-	return t.raiseEpoch()
+	return t.RaiseEpoch()
 }
 
 func (t *tables) Config() (Config, error) {
@@ -226,9 +264,9 @@ func (t *tables) configRow() (bpfobj.BeepConfig, error) {
 	return row, err
 }
 
-// raiseEpoch has the programs check each flow's peer and endpoint once more. Flows that the programs check at
+// RaiseEpoch has the programs check each flow's peer and endpoint once more. Flows that the programs check at
 // the old epoch meanwhile are checked again, since the row was gone before.
-func (t *tables) raiseEpoch() error {
+func (t *tables) RaiseEpoch() error {
 	row, err := t.configRow()
 	if err != nil {
 		return err

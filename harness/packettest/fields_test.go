@@ -5,10 +5,11 @@ package packettest
 import (
 	"fmt"
 
-	"github.com/beep-lb/beep/harness/packet"
-	"github.com/beep-lb/beep/harness/progrun"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/beep-lb/beep/harness/packet"
+	"github.com/beep-lb/beep/harness/progrun"
 )
 
 var _ = Describe("Traffic class across the tunnel", Label("bpf"), func() {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net/netip"
 
+	. "github.com/onsi/ginkgo/v2"
+
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
-	. "github.com/onsi/ginkgo/v2"
 )
 
 // walk is one of the sixteen ways to a pod: protocol, family inside, family of the tunnel.

@@ -3,11 +3,12 @@
 package packettest
 
 import (
-	"github.com/beep-lb/beep/harness/packet"
-	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/cilium/ebpf"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/beep-lb/beep/harness/packet"
+	"github.com/beep-lb/beep/harness/progrun"
 )
 
 // sentence is one packet's fate.

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/model"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 )
 
 // talk is one flow at one node: what the client sends it and what the pod answers, as this node sees them.

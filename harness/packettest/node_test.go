@@ -10,17 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/maglev"
 	"github.com/beep-lb/beep/src/model"
-	"github.com/cilium/ebpf"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // The addresses of all sentences: client → node A (this one), peer B, a pod on each.
@@ -119,6 +120,15 @@ func (n *node) routeMTU(to, via string, mtu int) {
 	Expect(n.ns.Netlink().RouteAdd(&netlink.Route{Dst: dst, Gw: netip.MustParseAddr(via).AsSlice(), MTU: mtu, MTULock: true})).To(Succeed())
 }
 
+// mtu changes a device's MTU.
+func (n *node) mtu(device string, mtu int) {
+	GinkgoHelper()
+	link := n.ns.Netlink()
+	dev, err := link.LinkByName(device)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(link.LinkSetMTU(dev, mtu)).To(Succeed())
+}
+
 func (n *node) unroute(to string) {
 	GinkgoHelper()
 	_, dst, err := net.ParseCIDR(to)
@@ -164,6 +174,9 @@ func (n *node) front(name string, affinity bool, endpoints ...string) {
 	for i, text := range endpoints {
 		e := endpoint(text)
 		keys[i] = []byte(text)
+		if e.Peer.IsValid() {
+			n.allow(e.Peer.String())
+		}
 		Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: id, Generation: 1, Index: uint32(i)}, e)).To(Succeed())
 	}
 	size := maglev.Size(len(endpoints))
@@ -176,8 +189,32 @@ func (n *node) front(name string, affinity bool, endpoints ...string) {
 	}
 	Expect(n.maps.PutFront(maps.FrontMeta{
 		Socket: socket, ID: id, Generation: 1, Count: uint32(len(endpoints)), RingSize: uint32(size),
-		ClientIPAffinity: affinity,
+		ClientIPAffinity: affinity, AffinitySeconds: 10800,
 	})).To(Succeed())
+}
+
+// sources limits a front to ranges of clients.
+func (n *node) sources(name string, ranges ...string) {
+	GinkgoHelper()
+	front := n.meta(name)
+	for _, r := range ranges {
+		Expect(n.maps.PutSource(maps.SourceKey{Front: front.ID, Prefix: netip.MustParsePrefix(r)})).To(Succeed())
+	}
+	front.SourcesLimited = true
+	Expect(n.maps.PutFront(front)).To(Succeed())
+	Expect(n.maps.RaiseEpoch()).To(Succeed())
+}
+
+// meta is a front's row.
+func (n *node) meta(name string) maps.FrontMeta {
+	GinkgoHelper()
+	socket, err := model.ParseSocket(name)
+	Expect(err).NotTo(HaveOccurred())
+	fronts, err := n.maps.Fronts()
+	Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(fronts, func(f maps.FrontMeta) bool { return f.Socket == socket })
+	Expect(i).NotTo(BeNumerically("<", 0), name)
+	return fronts[i]
 }
 
 // ringBlock appends a block to a front's ring.
@@ -308,12 +345,7 @@ func line(f maps.Flow) string {
 // replace gives a front another endpoint, as a new generation.
 func (n *node) replace(name, to string) {
 	GinkgoHelper()
-	socket, err := model.ParseSocket(name)
-	Expect(err).NotTo(HaveOccurred())
-	fronts, err := n.maps.Fronts()
-	Expect(err).NotTo(HaveOccurred())
-	i := slices.IndexFunc(fronts, func(f maps.FrontMeta) bool { return f.Socket == socket })
-	front := fronts[i]
+	front := n.meta(name)
 	front.Generation++
 	Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: front.ID, Generation: front.Generation}, endpoint(to))).To(Succeed())
 	Expect(n.maps.PutFront(front)).To(Succeed())

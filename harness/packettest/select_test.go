@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/dchest/siphash"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/maglev"
-	"github.com/dchest/siphash"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 )
 
 // pods are n endpoints on the peer, and their keys in the ring.

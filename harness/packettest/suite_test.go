@@ -9,9 +9,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/beep-lb/beep/harness/require"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/beep-lb/beep/harness/require"
 )
 
 func TestPackets(t *testing.T) {

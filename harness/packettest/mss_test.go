@@ -3,12 +3,11 @@
 package packettest
 
 import (
-	"fmt"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 )
 
 // fits is the largest MSS that fits an MTU of 1500: of what travels on forward tunnels, and on return tunnels.
@@ -123,27 +122,3 @@ var _ = Describe("The MSS of a tunnelled flow is clamped to what fits the tunnel
 })
 
 func tcpSyn() packet.TCPSegment { return packet.TCP(clientPort, frontPort).Flags("S") }
-
-var _ = Describe("Sizes are judged to the byte", Label("bpf"), func() {
-	for _, w := range walks() {
-		room := 1500 - 60 - 20
-		if w.outer == 6 {
-			room -= 20
-		}
-		if w.inner == 6 {
-			room -= 20
-		}
-		header := 20
-		if w.proto == "udp" {
-			header = 8
-		}
-		for extra, verdict := range map[int]progrun.Verdict{0: progrun.Redirect, 1: progrun.Shot} {
-			It(fmt.Sprintf("the largest packet that fits and %d more byte: %s", extra, w), func() {
-				n := newNode()
-				n.front(w.frontName(), false, w.thereAt())
-				out := n.run(ingress, frame(packet.IP(w.client, w.front), w.request, packet.Payload(room-header+extra)))
-				Expect(out.Verdict).To(Equal(verdict))
-			})
-		}
-	}
-})

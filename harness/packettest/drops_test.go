@@ -5,13 +5,14 @@ package packettest
 import (
 	"net/netip"
 
+	"github.com/cilium/ebpf"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/maps"
-	"github.com/cilium/ebpf"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 )
 
 var (
@@ -75,9 +76,13 @@ var _ = Describe("Every drop has its reason", func() {
 				Expect(n.maps.DeleteRingBlock(key)).To(Succeed())
 			}
 		}),
-		dropped("the first fragment of a datagram to a front", "fragment", ingress,
-			frame(packet.IP(client, self).ID(7).Fragment(0, true), packet.UDP(clientPort, frontPort), packet.Payload(64)),
-			func(n *node) { n.front("udp/"+at(self, frontPort), false, remote) }),
+		dropped("a later fragment in a tunnel, whose first one was not seen", "fragment-orphan", ingress,
+			tunnel(peer, self, packet.Forward(at(here, podPort)), packet.IP(client, peer).ID(9).Fragment(4, false).Proto(17), packet.Payload(64)),
+			trusted),
+		dropped("a client in none of the front's source ranges", "source-denied", ingress, toFront, func(n *node) {
+			web(n)
+			n.sources("tcp/"+at(self, frontPort), "198.51.100.0/30", "203.0.113.0/24")
+		}),
 		full,
 		keeps(dropped("a peer of a family that this node has no underlay address of", "no-underlay", ingress, toFront, func(n *node) {
 			n.front("tcp/"+at(self, frontPort), false, remote6)
@@ -91,17 +96,22 @@ var _ = Describe("Every drop has its reason", func() {
 			web(n)
 			Expect(n.ns.Sysctl("net.ipv4.ip_forward", "0")).To(Succeed())
 		})),
-		keeps(dropped("a packet one byte too long for the tunnel", "too-big", ingress,
-			frame(packet.IP(client, self), packet.TCP(clientPort, frontPort), packet.Payload(1500-60-40+1)), web)),
 		gso,
 		dropped("a tunnel from a stranger", "unknown-peer", ingress, fromPeer,
 			func(n *node) { n.target("tcp/" + at(here, podPort)) }),
-		dropped("a returned packet from a stranger", "unknown-peer", ingress, returned, web),
+		dropped("a returned packet from a stranger", "unknown-peer", ingress, returned, nil),
+		dropped("an endpoint on a node that is no peer", "unknown-peer", ingress, toFront, func(n *node) {
+			web(n)
+			Expect(n.maps.DeletePeer(netip.MustParseAddr(peer))).To(Succeed())
+		}),
 		dropped("a tunnel to a socket that is no pod here", "unknown-target", ingress, fromPeer,
 			func(n *node) { n.allow(peer); n.target("udp/"+at(here, podPort), "tcp/"+at(here, 9090)) }),
 		dropped("a tunnel whose target is of another family", "unknown-target", ingress,
 			tunnel(peer, self, packet.Forward(at(here6, podPort)), inner...),
 			func(n *node) { n.allow(peer); n.target("tcp/" + at(here6, podPort)) }),
+		dropped("an ICMP error in a forward tunnel about no flow", "no-flow", ingress,
+			tunnel(peer, self, packet.Forward(at(here, podPort)), packet.IP("203.0.113.1", peer), packet.ICMP(3, 4).Rest(1400),
+				packet.Raw(packet.Build(packet.IP(peer, client), packet.TCP(frontPort, clientPort)))), trusted),
 		dropped("a return without a flow and without a front", "no-flow", ingress, returned, func(n *node) { n.allow(peer) }),
 		dropped("congestion marked outside a packet that cannot tell", "ecn", ingress,
 			frame(packet.IP(peer, self).DF().ECN(3), packet.Outer(tunnelPort), packet.Forward(at(here, podPort)), inner[0], inner[1]),
@@ -132,7 +142,7 @@ var _ = Describe("Every drop has its reason", func() {
 		s := dropped("no source port is free", "remap-exhausted", ingress, fromPeer, nil)
 		s.expect(n, n.run(ingress, s.in))
 	})
-	told = append(told, sentence{reason: "remap-exhausted", verdict: progrun.Shot}, sentence{reason: "wrong-peer", verdict: progrun.Shot})
+	told = append(told, sentence{reason: "too-big"}, sentence{reason: "remap-exhausted", verdict: progrun.Shot}, sentence{reason: "wrong-peer", verdict: progrun.Shot})
 })
 
 var _ = Describe("A tunnel that is ours must be well formed", func() {
@@ -163,8 +173,6 @@ var _ = Describe("A tunnel that is ours must be well formed", func() {
 		"another protocol than IP":            tunnel(peer, self, forward().ProtocolType(0x6558), inner...),
 		"IPv6 that is said to be IPv4":        tunnel(peer, self, forward().ProtocolType(0x0800), packet.IP(client6, peer6), syn),
 		"an ICMP packet":                      tunnel(peer, self, forward(), packet.IP(client, peer), packet.Echo(1, 1)),
-		"a fragment":                          tunnel(peer, self, forward(), packet.IP(client, peer).ID(9).Fragment(0, true), packet.UDP(1, 2), packet.Payload(8)),
-		"a later fragment":                    tunnel(peer, self, forward(), packet.IP(client, peer).ID(9).Fragment(4, false).Proto(17), packet.Payload(64)),
 		"half an inner header":                tunnel(peer, self, forward(), packet.Raw(packet.Build(inner...)[:30])),
 		"an inner length beyond the packet":   tunnel(peer, self, forward(), packet.IP(client, peer).Length(400), syn),
 		"an inner length short of its header": tunnel(peer, self, forward(), packet.IP(client, peer).Length(25), syn),
