@@ -54,12 +54,12 @@ var _ = Describe("a client of one node whose pod is on the other", Label("netns"
 
 				It("is refused by the front, through "+w.node+", where no server listens", func() {
 					r := newRig(offload)
-					wire := r.capture("client")
+					wire := r.watch("client")
 					_, err := r.NS("client").DialFrom(r.Context(limit), "tcp", r.from(40000), r.front(w, closed))
 					Expect(err).To(MatchError(unix.ECONNREFUSED))
 					var resets []netip.AddrPort
 					for _, s := range wire.stop() {
-						if s.tcp != nil && s.tcp.RST {
+						if tcp := s.tcp(); tcp != nil && tcp.RST {
 							resets = append(resets, s.source)
 						}
 					}

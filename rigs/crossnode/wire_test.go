@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -18,6 +17,7 @@ import (
 	"github.com/beep-lb/beep/harness/scene"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
+	"github.com/beep-lb/beep/harness/watch"
 )
 
 var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
@@ -27,7 +27,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 				It("hold our tunnel between the nodes, and no pod's address before the client, through "+w.node, func() {
 					r := newRig(offload)
 					// The client dials one node only, so all that passes the other one's device is between the nodes.
-					between, client := r.capture(r.Pod(w.pod).Node), r.capture("client")
+					between, client := r.watch(r.Pod(w.pod).Node), r.watch("client")
 					_, err := traffic.Exchange(r.Context(limit), r.NS("client"), r.front(w, bulk), 1<<20, 1<<20)
 					Expect(err).NotTo(HaveOccurred())
 					tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), r.front(w, echo),
@@ -52,7 +52,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 
 				It("carry what fits: the MSS of both sides is clamped, through "+w.node, func() {
 					r := newRig(offload)
-					client, pod := r.capture("client"), r.capture(w.pod)
+					client, pod := r.watch("client"), r.watch(w.pod)
 					_, err := traffic.Get(r.Context(limit), r.NS("client"), r.front(w, web))
 					Expect(err).NotTo(HaveOccurred())
 					const headers = 20 + 20 // IPv4 and TCP
@@ -66,7 +66,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 
 			It("carry whole segments where the pod is on the dialled node", func() {
 				r := newRig(offload)
-				client, pod := r.capture("client"), r.capture("pod-b1")
+				client, pod := r.watch("client"), r.watch("pod-b1")
 				_, err := traffic.Get(r.Context(limit), r.NS("client"), r.front(way{"node-b", "pod-b1"}, web))
 				Expect(err).NotTo(HaveOccurred())
 				atClient, atPod := client.stop(), pod.stop()
@@ -85,7 +85,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 					if masqueraded {
 						r.masquerade("node-a", "pod-a1")
 					}
-					between, victim := r.capture("node-b"), r.capture("pod-b1")
+					between, victim := r.watch("node-b"), r.watch("pod-b1")
 					conn, err := r.NS("pod-a1").DialFrom(r.Context(limit), "udp", netip.AddrPort{},
 						netip.AddrPortFrom(r.Addr("node-b", topo.V4), packet.GenevePort))
 					Expect(err).NotTo(HaveOccurred())
@@ -123,55 +123,47 @@ func (r rig) masquerade(node, pod string) {
 	Expect(process.Wait()).To(Succeed(), "%s", rule)
 }
 
-// capture is a running capture of eth0 of a host or pod.
-type capture struct {
-	*traffic.Capture
-	path string
-}
+// wire is what passes eth0 of a host or pod.
+type wire struct{ *watch.Watch }
 
-func (r rig) capture(host string) capture {
+func (r rig) watch(host string) wire {
 	GinkgoHelper()
-	c := capture{path: filepath.Join(GinkgoT().TempDir(), host+".pcap")}
-	var err error
-	c.Capture, err = traffic.StartCapture(r.NS(host), "eth0", c.path, traffic.CaptureLimits{Snap: 256})
+	w, err := watch.Start(r.Topology, host, "eth0")
 	Expect(err).NotTo(HaveOccurred())
-	return c
+	return wire{w}
 }
 
-// sighting is one IPv4 packet of a capture.
+// sighting is one IPv4 packet.
 type sighting struct {
 	gopacket.Packet
-	source, target netip.AddrPort // the port is 0 where there is none
-	tcp            *layers.TCP    // of the outermost IP header
+	source, target netip.AddrPort // of the outermost headers; the port is 0 where there is none
 }
 
-// stop ends the capture and returns its IPv4 packets.
-func (c capture) stop() []sighting {
+// stop ends the watch and returns the IPv4 packets.
+func (w wire) stop() []sighting {
 	GinkgoHelper()
-	captured, err := c.Stop()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(captured.Dropped).To(BeZero())
-	packets, err := traffic.ReadCapture(c.path)
+	packets, err := w.Packets()
 	Expect(err).NotTo(HaveOccurred())
 	var seen []sighting
 	for _, p := range packets {
-		ip, ok := p.NetworkLayer().(*layers.IPv4)
-		if !ok {
+		source, target, ok := watch.Ends(p)
+		if !ok || !source.Is4() { // kernels say something in IPv6 now and then
 			continue
 		}
-		s := sighting{Packet: p}
-		s.tcp, _ = p.TransportLayer().(*layers.TCP)
-		source, _ := netip.AddrFromSlice(ip.SrcIP.To4())
-		target, _ := netip.AddrFromSlice(ip.DstIP.To4())
 		var sport, dport uint16
 		if transport := p.TransportLayer(); transport != nil {
 			flow := transport.TransportFlow()
 			sport, dport = binary.BigEndian.Uint16(flow.Src().Raw()), binary.BigEndian.Uint16(flow.Dst().Raw())
 		}
-		s.source, s.target = netip.AddrPortFrom(source, sport), netip.AddrPortFrom(target, dport)
-		seen = append(seen, s)
+		seen = append(seen, sighting{p, netip.AddrPortFrom(source, sport), netip.AddrPortFrom(target, dport)})
 	}
 	return seen
+}
+
+// tcp is the outermost TCP header; nil if there is none.
+func (s sighting) tcp() *layers.TCP {
+	tcp, _ := s.TransportLayer().(*layers.TCP)
+	return tcp
 }
 
 // vni is the network identifier of a Geneve packet; 0 if it is none.
@@ -182,19 +174,16 @@ func (s sighting) vni() uint32 {
 	return 0
 }
 
-// mss is the maximum segment size that the capture's SYN or SYN-ACK announces.
+// mss is the maximum segment size that the SYN or SYN-ACK announces.
 func mss(seen []sighting, kind string) int {
 	GinkgoHelper()
 	for _, s := range seen {
-		if s.tcp == nil || !s.tcp.SYN || s.tcp.ACK != (kind == "SYN-ACK") {
-			continue
-		}
-		for _, option := range s.tcp.Options {
-			if option.OptionType == layers.TCPOptionKindMSS {
-				return int(binary.BigEndian.Uint16(option.OptionData))
-			}
+		if tcp := s.tcp(); tcp != nil && tcp.SYN && tcp.ACK == (kind == "SYN-ACK") {
+			size, announced := watch.MSS(s)
+			Expect(announced).To(BeTrue(), s.String())
+			return int(size)
 		}
 	}
-	Fail("no " + kind + " with an MSS")
+	Fail("no " + kind)
 	return 0
 }
