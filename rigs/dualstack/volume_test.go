@@ -111,8 +111,8 @@ func newPair(offload scene.Offload, inner, outer topo.Families) (rig, *traffic.E
 }
 
 // measure notes how fast the rest of a transfer goes, once it is released and has been waited for. TCP sends some
-// segments again, over plain routing as much as through beep: the CPUs of the machine reorder packets between
-// namespaces, which the receiver calls needless (DSACK, RFC 2883), and with GRO a veth queues no more than 256.
+// segments again here, over plain routing in the same range as through beep, while no device counts a drop. Needless
+// are those that the receiver reports as duplicates (DSACK, RFC 2883), which counts one a report, not one a segment.
 func (r rig) measure(transfer *scene.Transfer, name string) (finish func()) {
 	GinkgoHelper()
 	count := func(counter string) int64 { return r.Counters("client")[counter] + r.Counters("pod-b1")[counter] }
