@@ -13,6 +13,9 @@
 
 #define BEEP_ABI 2
 
+/* In source_key.front_id. */
+#define SOURCE_V6 0x80000000u
+
 /* Endpoint indexes in one FRONT_RING row. */
 #define RING_BLOCK 512
 
@@ -58,7 +61,7 @@ _Static_assert(sizeof(struct endpoint) == 36, "endpoint");
 /* A prefix of clients that a front takes, in the LPM trie FRONT_SOURCES. */
 struct source_key {
 	__u32 prefixlen; /* bits: 32 of front_id, then of the address; an IPv4 prefix has its 96 more */
-	__u32 front_id;
+	__u32 front_id; /* with SOURCE_V6 for an IPv6 prefix: ::/0 must not open IPv4 */
 	__u8 addr[16];
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct source_key) == 24, "source_key");

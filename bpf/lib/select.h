@@ -181,7 +181,7 @@ static __always_inline bool source_allowed(const struct front_meta *front, const
 
 	if (!(front->flags & FRONT_SOURCES_LIMITED))
 		return true;
-	key.front_id = front->id;
+	key.front_id = addr_is_v4(client) ? front->id : front->id | SOURCE_V6;
 	addr_copy(key.addr, client);
 	return bpf_map_lookup_elem(&FRONT_SOURCES, &key);
 }

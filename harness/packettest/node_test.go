@@ -54,6 +54,7 @@ type node struct {
 	ns              *netns.NS
 	maps            *maps.Kernel
 	ingress, egress *ebpf.Program
+	affinity        *ebpf.Map
 	eth0, eth1      int
 }
 
@@ -74,10 +75,11 @@ func newNode(tweaks ...func(*ebpf.CollectionSpec)) *node {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(objects.Close)
 	n := &node{
-		ns:      netns.New(GinkgoTB(), "packet"),
-		maps:    maps.New(objects.BeepMaps),
-		ingress: objects.BeepIngress,
-		egress:  objects.BeepEgress,
+		ns:       netns.New(GinkgoTB(), "packet"),
+		maps:     maps.New(objects.BeepMaps),
+		ingress:  objects.BeepIngress,
+		egress:   objects.BeepEgress,
+		affinity: objects.AFFINITY,
 	}
 	Expect(n.maps.SetConfig(maps.Config{
 		Seed: seed, Underlay4: netip.MustParseAddr(self), Underlay6: netip.MustParseAddr(self6), ABI: maps.ABI,
@@ -170,6 +172,16 @@ func (n *node) front(name string, affinity bool, endpoints ...string) {
 	fronts, err := n.maps.Fronts()
 	Expect(err).NotTo(HaveOccurred())
 	id := uint32(len(fronts) + 1)
+	size := n.endpoints(id, 1, endpoints...)
+	Expect(n.maps.PutFront(maps.FrontMeta{
+		Socket: socket, ID: id, Generation: 1, Count: uint32(len(endpoints)), RingSize: size,
+		ClientIPAffinity: affinity, AffinitySeconds: 10800,
+	})).To(Succeed())
+}
+
+// endpoints writes an endpoint set and its ring, whose size it returns.
+func (n *node) endpoints(front, generation uint32, endpoints ...string) uint32 {
+	GinkgoHelper()
 	keys := make([][]byte, len(endpoints))
 	for i, text := range endpoints {
 		e := endpoint(text)
@@ -177,20 +189,55 @@ func (n *node) front(name string, affinity bool, endpoints ...string) {
 		if e.Peer.IsValid() {
 			n.allow(e.Peer.String())
 		}
-		Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: id, Generation: 1, Index: uint32(i)}, e)).To(Succeed())
+		Expect(n.maps.PutEndpoint(maps.EndpointKey{Front: front, Generation: generation, Index: uint32(i)}, e)).To(Succeed())
 	}
 	size := maglev.Size(len(endpoints))
-	if size > 0 {
-		table, err := maglev.Table(seed, keys, size)
-		Expect(err).NotTo(HaveOccurred())
-		for block := range slices.Chunk(table, maps.RingBlock) {
-			n.ringBlock(id, block)
-		}
+	if size == 0 {
+		return 0
 	}
-	Expect(n.maps.PutFront(maps.FrontMeta{
-		Socket: socket, ID: id, Generation: 1, Count: uint32(len(endpoints)), RingSize: uint32(size),
-		ClientIPAffinity: affinity, AffinitySeconds: 10800,
-	})).To(Succeed())
+	table, err := maglev.Table(seed, keys, size)
+	Expect(err).NotTo(HaveOccurred())
+	block := uint32(0)
+	for indexes := range slices.Chunk(table, maps.RingBlock) {
+		Expect(n.maps.PutRingBlock(maps.RingKey{Front: front, Generation: generation, Block: block}, indexes)).To(Succeed())
+		block++
+	}
+	return uint32(size)
+}
+
+// timeout sets the seconds for which a front remembers a client's pod.
+func (n *node) timeout(name string, seconds uint32) {
+	GinkgoHelper()
+	front := n.meta(name)
+	front.AffinitySeconds = seconds
+	Expect(n.maps.PutFront(front)).To(Succeed())
+}
+
+// regenerate gives a front another endpoint set.
+func (n *node) regenerate(name string, endpoints ...string) {
+	GinkgoHelper()
+	front := n.meta(name)
+	front.Generation++
+	front.Count = uint32(len(endpoints))
+	front.RingSize = n.endpoints(front.ID, front.Generation, endpoints...)
+	Expect(n.maps.PutFront(front)).To(Succeed())
+}
+
+// ageAffinity makes every row of AFFINITY that many seconds older.
+func (n *node) ageAffinity(seconds uint32) {
+	GinkgoHelper()
+	rows := map[bpfobj.BeepAffinityKey]bpfobj.BeepAffinity{}
+	var key bpfobj.BeepAffinityKey
+	var row bpfobj.BeepAffinity
+	all := n.affinity.Iterate()
+	for all.Next(&key, &row) {
+		rows[key] = row
+	}
+	Expect(all.Err()).NotTo(HaveOccurred())
+	for key, row := range rows {
+		row.LastSeen -= seconds
+		Expect(n.affinity.Update(&key, &row, ebpf.UpdateExist)).To(Succeed())
+	}
 }
 
 // sources limits a front to ranges of clients.
@@ -215,21 +262,6 @@ func (n *node) meta(name string) maps.FrontMeta {
 	i := slices.IndexFunc(fronts, func(f maps.FrontMeta) bool { return f.Socket == socket })
 	Expect(i).NotTo(BeNumerically("<", 0), name)
 	return fronts[i]
-}
-
-// ringBlock appends a block to a front's ring.
-func (n *node) ringBlock(id uint32, block []uint16) {
-	GinkgoHelper()
-	have, err := n.maps.RingBlocks()
-	Expect(err).NotTo(HaveOccurred())
-	key := maps.RingKey{Front: id, Generation: 1}
-	for {
-		if _, taken := have[key]; !taken {
-			break
-		}
-		key.Block++
-	}
-	Expect(n.maps.PutRingBlock(key, block)).To(Succeed())
 }
 
 func endpoint(text string) model.Endpoint {

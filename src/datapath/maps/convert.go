@@ -113,27 +113,29 @@ const (
 	mappedBits      = 96
 )
 
+// sourceV6 is SOURCE_V6 of bpf/lib/abi.h.
+const sourceV6 = 1 << 31
+
 func toSourceKey(key SourceKey) (bpfobj.BeepSourceKey, error) {
-	if !key.Prefix.IsValid() || key.Prefix != key.Prefix.Masked() {
+	addr := key.Prefix.Addr()
+	if !key.Prefix.IsValid() || key.Prefix != key.Prefix.Masked() || addr.Is4In6() || addr.Zone() != "" {
 		return bpfobj.BeepSourceKey{}, fmt.Errorf("source range %s: want a network address with its length", key.Prefix)
 	}
-	addr, err := toAddr16(key.Prefix.Addr())
-	if err != nil {
-		return bpfobj.BeepSourceKey{}, fmt.Errorf("source range %s: %w", key.Prefix, err)
+	row := bpfobj.BeepSourceKey{Prefixlen: uint32(sourceFrontBits + key.Prefix.Bits()), FrontId: key.Front, Addr: addr.As16()}
+	if addr.Is4() {
+		row.Prefixlen += mappedBits
+	} else {
+		row.FrontId |= sourceV6
 	}
-	bits := key.Prefix.Bits()
-	if key.Prefix.Addr().Is4() {
-		bits += mappedBits
-	}
-	return bpfobj.BeepSourceKey{Prefixlen: uint32(sourceFrontBits + bits), FrontId: key.Front, Addr: addr}, nil
+	return row, nil
 }
 
 func fromSourceKey(row bpfobj.BeepSourceKey) SourceKey {
-	addr, bits := fromAddr16(row.Addr), int(row.Prefixlen)-sourceFrontBits
-	if addr.Is4() && bits >= mappedBits {
-		return SourceKey{Front: row.FrontId, Prefix: netip.PrefixFrom(addr, bits-mappedBits)}
+	addr, bits := netip.AddrFrom16(row.Addr), int(row.Prefixlen)-sourceFrontBits
+	if row.FrontId&sourceV6 == 0 {
+		addr, bits = addr.Unmap(), bits-mappedBits
 	}
-	return SourceKey{Front: row.FrontId, Prefix: netip.PrefixFrom(netip.AddrFrom16(row.Addr), bits)}
+	return SourceKey{Front: row.FrontId &^ sourceV6, Prefix: netip.PrefixFrom(addr, bits)}
 }
 
 func toRingKey(key RingKey) bpfobj.BeepRingKey {
