@@ -68,8 +68,8 @@ static __always_inline int translate_answer(struct __sk_buff *skb, const struct 
 	return rewrite(skb, p, &to);
 }
 
-static __noinline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg,
-				      struct pkt *p)
+static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct config *cfg,
+					   struct pkt *p)
 {
 	struct flow_ref flow;
 	struct way way = {};
