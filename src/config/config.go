@@ -52,7 +52,7 @@ type Datapath struct {
 	MetricsAddr string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9962" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
 	LogLevel    string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	LogFormat   string `name:"log-format" env:"BEEP_LOG_FORMAT" default:"text" placeholder:"FORMAT" help:"text or json."`
-	NoEndpoints string `name:"no-endpoints" env:"BEEP_NO_ENDPOINTS" default:"drop" placeholder:"VERDICT" help:"What a new flow to a front without endpoints meets: drop."`
+	NoEndpoints string `name:"no-endpoints" env:"BEEP_NO_ENDPOINTS" default:"drop" placeholder:"VERDICT" help:"What a new flow to a front without endpoints meets: drop (silently) or reject (port unreachable)."`
 }
 
 // Interfaces is a list of device names. Each use of the flag appends, and commas separate, so that the flag
@@ -83,6 +83,9 @@ func (d *Datapath) UDPIdle() time.Duration { return time.Duration(d.UDPIdleSweep
 
 // TCPIdle is the idle time after which a TCP flow is swept.
 func (d *Datapath) TCPIdle() time.Duration { return time.Duration(d.TCPIdleSweepSecs) * time.Second }
+
+// Reject says that a new flow to a front without endpoints is answered and not dropped in silence.
+func (d *Datapath) Reject() bool { return d.NoEndpoints == "reject" }
 
 // FixtureRun says that the maps are filled from --fixture instead of by a controller.
 func (d *Datapath) FixtureRun() bool { return len(d.Fixtures) > 0 }

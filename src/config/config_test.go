@@ -177,9 +177,8 @@ func TestValidate(t *testing.T) {
 			`--log-level (BEEP_LOG_LEVEL) "trace": want debug, info, warn or error`},
 		{"a log format of another logger", func(d *Datapath) { d.LogFormat = "xml" },
 			`--log-format (BEEP_LOG_FORMAT) "xml": want text or json`},
-		{"reject", func(d *Datapath) { d.NoEndpoints = "reject" },
-			`--no-endpoints (BEEP_NO_ENDPOINTS) "reject": not supported yet, use drop`},
-		{"an unknown verdict", func(d *Datapath) { d.NoEndpoints = "" }, `--no-endpoints (BEEP_NO_ENDPOINTS) "": want drop`},
+		{"reject", func(d *Datapath) { d.NoEndpoints = "reject" }, ""},
+		{"an unknown verdict", func(d *Datapath) { d.NoEndpoints = "" }, `--no-endpoints (BEEP_NO_ENDPOINTS) "": want drop or reject`},
 		{"a bad fixture", func(d *Datapath) { d.PinDir, d.Fixtures = "/sys/fs/bpf/rig", []string{"node=here"} },
 			`--fixture "node=here": node address "here": want an IP address, as 192.0.2.1`},
 	}
@@ -227,7 +226,7 @@ func TestUplinkNames(t *testing.T) {
 
 func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	_, err := parse(t, nil, "--max-fronts=-5", "--geneve-vni=0", "--uplink-iface=a:b", "--uplink-iface=lo/",
-		"--fixture=peer=nobody", "--fixture=front=tcp/192.0.2.1:80,10.42.0.5:0", "--no-endpoints=reject", "--flow-hash-seed=3")
+		"--fixture=peer=nobody", "--fixture=front=tcp/192.0.2.1:80,10.42.0.5:0", "--no-endpoints=refuse", "--flow-hash-seed=3")
 	checkError(t, err, strings.Join([]string{
 		`--pin-dir (BEEP_PIN_DIR) "": is required: name a directory on bpffs, as /sys/fs/bpf/beep`,
 		`--max-fronts (BEEP_MAX_FRONTS) "-5": out of range, want 1..65536`,
@@ -236,7 +235,7 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 		"--uplink-iface (BEEP_UPLINK_IFACES) \"lo/\": contains ':' or '/': give the name that `ip link` shows",
 		`--fixture "peer=nobody": node address "nobody": want an IP address, as 192.0.2.1`,
 		`--fixture "front=tcp/192.0.2.1:80,10.42.0.5:0": endpoint "10.42.0.5:0": want a unicast address without a zone and a port from 1 to 65535`,
-		`--no-endpoints (BEEP_NO_ENDPOINTS) "reject": not supported yet, use drop`,
+		`--no-endpoints (BEEP_NO_ENDPOINTS) "refuse": want drop or reject`,
 	}, "\n"))
 }
 

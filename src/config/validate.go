@@ -78,12 +78,8 @@ func (d *Datapath) Validate() error {
 	if d.LogFormat != "text" && d.LogFormat != "json" {
 		p.add("log-format", "BEEP_LOG_FORMAT", d.LogFormat, "want text or json")
 	}
-	switch d.NoEndpoints {
-	case "drop":
-	case "reject":
-		p.add("no-endpoints", "BEEP_NO_ENDPOINTS", d.NoEndpoints, "not supported yet, use drop")
-	default:
-		p.add("no-endpoints", "BEEP_NO_ENDPOINTS", d.NoEndpoints, "want drop")
+	if d.NoEndpoints != "drop" && !d.Reject() {
+		p.add("no-endpoints", "BEEP_NO_ENDPOINTS", d.NoEndpoints, "want drop or reject")
 	}
 	return p.orNil()
 }

@@ -27,11 +27,16 @@ type Settings struct {
 	GenevePort uint16
 	// GeneveVNI is the tunnel's network identifier, 24 bits.
 	GeneveVNI uint32
+	// Reject answers a new flow to a front without endpoints with an ICMP error.
+	Reject bool
 }
 
 // SettingsOf takes the settings from flags that passed Validate.
 func SettingsOf(flags *config.Datapath) Settings {
-	return Settings{Sizes: maps.SizesOf(flags), GenevePort: uint16(flags.GenevePort), GeneveVNI: uint32(flags.GeneveVNI)}
+	return Settings{
+		Sizes: maps.SizesOf(flags), GenevePort: uint16(flags.GenevePort), GeneveVNI: uint32(flags.GeneveVNI),
+		Reject: flags.Reject(),
+	}
 }
 
 // Datapath is the loaded maps, and what makes programs for them.
@@ -51,6 +56,7 @@ type constants struct {
 	genevePort uint16
 	geneveVNI  uint32
 	csumIPv6   uint8
+	reject     uint8
 }
 
 // Load takes the maps that are pinned below dir, or makes them, and loads the programs for each uplink. Maps that
@@ -75,6 +81,9 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 	d := &Datapath{
 		spec: spec, shared: set.maps, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
 		constants: constants{genevePort: settings.GenevePort, geneveVNI: settings.GeneveVNI, csumIPv6: csumIPv6},
+	}
+	if settings.Reject {
+		d.constants.reject = 1
 	}
 	d.Maps = maps.ByName(set.maps)
 	if err := d.prepare(uplinks, set); err != nil {
@@ -153,6 +162,7 @@ func (c constants) set(spec *ebpf.CollectionSpec, l2Len uint32) error {
 		setVariable(spec, bpfobj.BeepVarCfgGenevePort, c.genevePort),
 		setVariable(spec, bpfobj.BeepVarCfgGeneveVni, c.geneveVNI),
 		setVariable(spec, bpfobj.BeepVarCfgCsumIpv6, c.csumIPv6),
+		setVariable(spec, bpfobj.BeepVarCfgReject, c.reject),
 	)
 	if err != nil {
 		return fmt.Errorf("constants of the embedded object: %w", err)

@@ -342,14 +342,15 @@ func TestInstances(t *testing.T) {
 func TestConstants(t *testing.T) {
 	spec, err := bpfobj.LoadBeep()
 	must(t, err)
-	must(t, constants{genevePort: 6082, geneveVNI: 13, csumIPv6: 1}.set(spec, 0))
+	must(t, constants{genevePort: 6082, geneveVNI: 13, csumIPv6: 1, reject: 1}.set(spec, 0))
 	var l2, vni uint32
 	var port uint16
-	var csum uint8
+	var csum, reject uint8
 	must(t, spec.Variables["cfg_l2_len"].Get(&l2), spec.Variables["cfg_geneve_vni"].Get(&vni),
-		spec.Variables["cfg_geneve_port"].Get(&port), spec.Variables["cfg_csum_ipv6"].Get(&csum))
-	if l2 != 0 || vni != 13 || port != 6082 || csum != 1 {
-		t.Errorf("L2 %d, VNI %d, port %d, csum %d", l2, vni, port, csum)
+		spec.Variables["cfg_geneve_port"].Get(&port), spec.Variables["cfg_csum_ipv6"].Get(&csum),
+		spec.Variables["cfg_reject"].Get(&reject))
+	if l2 != 0 || vni != 13 || port != 6082 || csum != 1 || reject != 1 {
+		t.Errorf("L2 %d, VNI %d, port %d, csum %d, reject %d", l2, vni, port, csum, reject)
 	}
 	delete(spec.Variables, "cfg_l2_len")
 	if err := (constants{}).set(spec, 14); err == nil || !strings.Contains(err.Error(), "cfg_l2_len: no such variable") {
