@@ -3,7 +3,6 @@
 package packettest
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -61,19 +60,7 @@ type node struct {
 // newNode makes the node that all sentences begin with: underlay addresses of both families, nothing else.
 func newNode(tweaks ...func(*ebpf.CollectionSpec)) *node {
 	GinkgoHelper()
-	spec, err := bpfobj.LoadBeep()
-	Expect(err).NotTo(HaveOccurred())
-	for _, tweak := range tweaks {
-		tweak(spec)
-	}
-	var objects bpfobj.BeepObjects
-	err = spec.LoadAndAssign(&objects, nil)
-	var refused *ebpf.VerifierError
-	if errors.As(err, &refused) {
-		Fail(fmt.Sprintf("%+v", refused))
-	}
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(objects.Close)
+	objects := loaded(tweaks...)
 	n := &node{
 		ns:       netns.New(GinkgoTB(), "packet"),
 		maps:     maps.New(objects.BeepMaps),

@@ -22,4 +22,7 @@ func TestPackets(t *testing.T) {
 	RunSpecs(t, "Packets")
 }
 
-var _ = AfterSuite(func() { require.Report(os.Stdout) })
+var _ = AfterSuite(func() {
+	closeIdle()
+	require.Report(os.Stdout)
+})
