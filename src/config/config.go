@@ -46,7 +46,7 @@ type Datapath struct {
 	GenevePort int `name:"geneve-port" env:"BEEP_GENEVE_PORT" default:"6081" placeholder:"PORT" help:"UDP port of the tunnel between nodes."`
 	GeneveVNI  int `name:"geneve-vni" env:"BEEP_GENEVE_VNI" default:"48873" placeholder:"VNI" help:"Geneve network identifier; the same on every node."`
 
-	Fixtures     []string `name:"fixture" sep:"none" placeholder:"FIXTURE" help:"Fill the maps from the command line instead of a controller (repeatable): node=, peer=, target=, front=."`
+	Fixtures     []string `name:"fixture" sep:"none" placeholder:"FIXTURE" help:"Fill the maps from the command line instead of a controller (repeatable): node=, peer=, target=, front=, source=."`
 	FlowHashSeed *uint64  `name:"flow-hash-seed" placeholder:"SEED" help:"Seed of the flow hash of a fixture run; random if omitted."`
 
 	MetricsAddr string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9962" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`

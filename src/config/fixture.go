@@ -7,16 +7,22 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/beep-lb/beep/src/model"
 )
 
-const fixtureForms = "want node=ADDRESS, peer=ADDRESS, target=PROTOCOL/ADDRESS:PORT " +
-	"or front=PROTOCOL/ADDRESS:PORT[,ADDRESS:PORT[@PEER]][:affinity]"
+const fixtureForms = "want node=ADDRESS, peer=ADDRESS, target=PROTOCOL/ADDRESS:PORT, " +
+	"front=PROTOCOL/ADDRESS:PORT[,ADDRESS:PORT[@PEER]][:affinity[=SECONDS]] or source=PROTOCOL/ADDRESS:PORT[,ADDRESS/BITS]"
 
-// affinitySuffix on a front asks for ClientIP affinity. No address or port ends so, hence it is cut first.
+// affinitySuffix on a front asks for ClientIP affinity. No address or port has it, hence it is cut first.
 const affinitySuffix = ":affinity"
+
+// affinitySeconds bounds the time of an affinity as Kubernetes does (MaxClientIPServiceAffinitySeconds of
+// k8s.io/api/core/v1).
+var affinitySeconds = span{1, 86400}
 
 // ParseFixtures reads the values of --fixture, in any order:
 //
@@ -26,17 +32,21 @@ const affinitySuffix = ":affinity"
 //	front=tcp/192.0.2.1:80                             a front without an endpoint
 //	front=tcp/192.0.2.1:80,10.42.0.5:8080              a front with an endpoint on this node
 //	front=tcp/192.0.2.1:80,10.42.1.5:8080@192.0.2.2    a front with an endpoint on a peer
+//	source=tcp/192.0.2.1:80,198.51.100.0/24            clients that this front takes; without any, it takes all
+//	source=tcp/192.0.2.1:80                            this front takes nobody
 //
-// A front may end in :affinity, and repeating a front adds endpoints. The peer of an endpoint becomes one of
-// Peers, because its answers return through the tunnel. The Seed stays zero. The error is of type Problems, one
-// line for each bad fixture with its text and the remedy.
+// A front may end in :affinity or :affinity=SECONDS, and repeating a front adds endpoints, as repeating a source
+// adds ranges. The peer of an endpoint becomes one of Peers, because its answers return through the tunnel. The Seed
+// stays zero. The error is of type Problems, one line for each bad fixture with its text and the remedy.
 func ParseFixtures(texts []string) (model.Desired, error) {
 	desired, faults := parseFixtures(texts)
 	return desired, faults.orNil()
 }
 
 func parseFixtures(texts []string) (model.Desired, Problems) {
-	set := fixtureSet{peers: map[netip.Addr]string{}, fronts: map[model.Socket]*model.Front{}}
+	set := fixtureSet{
+		peers: map[netip.Addr]string{}, fronts: map[model.Socket]*model.Front{}, sources: map[model.Socket]*sources{},
+	}
 	for _, text := range texts {
 		if err := set.read(text); err != nil {
 			set.fault(text, err)
@@ -44,6 +54,7 @@ func parseFixtures(texts []string) (model.Desired, Problems) {
 	}
 	// Relations between fixtures wait for all of them, since their order is free.
 	set.checkPeers()
+	set.limitFronts()
 	if len(set.faults) > 0 {
 		return model.Desired{}, set.faults
 	}
@@ -59,6 +70,8 @@ type fixtureSet struct {
 	named   []netip.Addr
 	targets []model.Socket
 	fronts  map[model.Socket]*model.Front
+	// sources are those of a front, which may be named later.
+	sources map[model.Socket]*sources
 	// remotes are the fixtures that need a tunnel address of their peer's family.
 	remotes []remote
 	faults  Problems
@@ -67,6 +80,12 @@ type fixtureSet struct {
 type remote struct {
 	text string
 	peer netip.Addr
+}
+
+// sources are the ranges of one front, and the first text that named one.
+type sources struct {
+	text   string
+	ranges []netip.Prefix
 }
 
 // fault notes a bad fixture.
@@ -86,6 +105,8 @@ func (s *fixtureSet) read(text string) error {
 		return s.readTarget(value)
 	case "front":
 		return s.readFront(text, value)
+	case "source":
+		return s.readSource(text, value)
 	}
 	return errors.New(fixtureForms)
 }
@@ -143,7 +164,10 @@ func (s *fixtureSet) readTarget(value string) error {
 }
 
 func (s *fixtureSet) readFront(text, value string) error {
-	value, affinity := strings.CutSuffix(value, affinitySuffix)
+	value, affinity, timeout, err := cutAffinity(value)
+	if err != nil {
+		return err
+	}
 	name, backend, hasEndpoint := strings.Cut(value, ",")
 	socket, err := model.ParseSocket(name)
 	if err != nil {
@@ -161,7 +185,8 @@ func (s *fixtureSet) readFront(text, value string) error {
 		}
 		endpoints = []model.Endpoint{endpoint}
 	}
-	if err := s.addFront(model.Front{Socket: socket, Endpoints: endpoints, ClientIPAffinity: affinity}); err != nil {
+	front := model.Front{Socket: socket, Endpoints: endpoints, ClientIPAffinity: affinity, AffinityTimeout: timeout}
+	if err := s.addFront(front); err != nil {
 		return err
 	}
 	if hasEndpoint && endpoints[0].Peer.IsValid() {
@@ -178,8 +203,8 @@ func (s *fixtureSet) addFront(front model.Front) error {
 		s.fronts[front.Socket] = &front
 		return nil
 	}
-	if known.ClientIPAffinity != front.ClientIPAffinity {
-		return fmt.Errorf("front %s is named with and without %s: end all of its fixtures the same way",
+	if known.ClientIPAffinity != front.ClientIPAffinity || known.AffinityTimeout != front.AffinityTimeout {
+		return fmt.Errorf("front %s is named with and without %s, or with another time: end all of its fixtures the same way",
 			front.Socket, affinitySuffix)
 	}
 	if len(front.Endpoints) == 0 {
@@ -192,6 +217,70 @@ func (s *fixtureSet) addFront(front model.Front) error {
 	}
 	known.Endpoints = append(known.Endpoints, front.Endpoints...)
 	return nil
+}
+
+// cutAffinity takes :affinity or :affinity=SECONDS off the end of a front. The timeout is 0 where none is given.
+func cutAffinity(value string) (front string, affinity bool, timeout time.Duration, err error) {
+	front, suffix, affinity := strings.Cut(value, affinitySuffix)
+	if suffix == "" {
+		return front, affinity, 0, nil
+	}
+	number, isTime := strings.CutPrefix(suffix, "=")
+	seconds, err := strconv.Atoi(number)
+	if err != nil || !isTime || seconds < affinitySeconds.low || seconds > affinitySeconds.high {
+		return "", false, 0, fmt.Errorf("affinity %q: want %s, or %s= and %s seconds",
+			affinitySuffix+suffix, affinitySuffix, affinitySuffix, affinitySeconds)
+	}
+	return front, true, time.Duration(seconds) * time.Second, nil
+}
+
+func (s *fixtureSet) readSource(text, value string) error {
+	name, source, hasRange := strings.Cut(value, ",")
+	socket, err := model.ParseSocket(name)
+	if err != nil {
+		return err
+	}
+	of := s.sources[socket]
+	if of == nil {
+		of = &sources{text: text, ranges: []netip.Prefix{}}
+		s.sources[socket] = of
+	}
+	if !hasRange {
+		return nil
+	}
+	prefix, err := parseRange(source)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(of.ranges, prefix) {
+		return fmt.Errorf("duplicate range %s of front %s: name it once", prefix, socket)
+	}
+	of.ranges = append(of.ranges, prefix)
+	return nil
+}
+
+// parseRange reads ADDRESS/BITS; bits behind the length are ignored.
+func parseRange(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix.Addr().Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("source range %q: want ADDRESS/BITS, as 198.51.100.0/24", text)
+	}
+	return prefix.Masked(), nil
+}
+
+// limitFronts gives the fronts their sources.
+func (s *fixtureSet) limitFronts() {
+	for _, socket := range sorted(s.sources, model.Socket.Compare) {
+		of, front := s.sources[socket], s.fronts[socket]
+		if front == nil {
+			s.fault(of.text, fmt.Errorf("there is no front %s: add --fixture front=%s", socket, socket))
+			continue
+		}
+		front.Sources = slices.SortedFunc(slices.Values(of.ranges), netip.Prefix.Compare)
+		if front.Sources == nil {
+			front.Sources = []netip.Prefix{}
+		}
+	}
 }
 
 // checkPeers refuses this node as its own peer, and peers that no tunnel address of ours can reach.

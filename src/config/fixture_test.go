@@ -5,6 +5,7 @@ package config
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,6 +13,8 @@ import (
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func socket(s string) model.Socket {
 	socket, err := model.ParseSocket(s)
@@ -26,7 +29,9 @@ func TestParseFixtures(t *testing.T) {
 		// The peer's endpoint comes before the node address that it needs: order is free.
 		"front=tcp/192.0.2.1:80,10.42.1.5:8080@192.0.2.2",
 		"front=tcp/192.0.2.1:80,10.42.0.5:8080",
+		"source=tcp/192.0.2.1:80,198.51.100.9/24",
 		"front=udp/[2001:db8:b::1]:53,[2001:db8:a::5]:5353@2001:db8:b::2:affinity",
+		"front=udp/[2001:db8:b::1]:54:affinity=5",
 		"front=tcp/192.0.2.1:443",
 		// An IPv6 pod may be reached over an IPv4 tunnel.
 		"front=tcp/[2001:db8:b::1]:80,[2001:db8:a:1::5]:80@192.0.2.3",
@@ -36,6 +41,9 @@ func TestParseFixtures(t *testing.T) {
 		"target=tcp/10.42.0.5:8080",
 		"node=2001:db8:b::1",
 		"node=::ffff:192.0.2.1",
+		"source=tcp/192.0.2.1:80,10.0.0.0/8",
+		"source=tcp/192.0.2.1:80,2001:db8::/32",
+		"source=tcp/192.0.2.1:443",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,11 +55,12 @@ func TestParseFixtures(t *testing.T) {
 			{Socket: socket("tcp/192.0.2.1:80"), Endpoints: []model.Endpoint{
 				{Addr: addr("10.42.0.5"), Port: 8080},
 				{Addr: addr("10.42.1.5"), Port: 8080, Peer: addr("192.0.2.2")},
-			}},
-			{Socket: socket("tcp/192.0.2.1:443")},
+			}, Sources: []netip.Prefix{prefix("10.0.0.0/8"), prefix("198.51.100.0/24"), prefix("2001:db8::/32")}},
+			{Socket: socket("tcp/192.0.2.1:443"), Sources: []netip.Prefix{}},
 			{Socket: socket("udp/[2001:db8:b::1]:53"), ClientIPAffinity: true, Endpoints: []model.Endpoint{
 				{Addr: addr("2001:db8:a::5"), Port: 5353, Peer: addr("2001:db8:b::2")},
 			}},
+			{Socket: socket("udp/[2001:db8:b::1]:54"), ClientIPAffinity: true, AffinityTimeout: 5 * time.Second},
 			{Socket: socket("tcp/[2001:db8:b::1]:80"), Endpoints: []model.Endpoint{
 				{Addr: addr("2001:db8:a:1::5"), Port: 80, Peer: addr("192.0.2.3")},
 			}},
@@ -59,7 +68,8 @@ func TestParseFixtures(t *testing.T) {
 		Peers:   []netip.Addr{addr("192.0.2.2"), addr("192.0.2.3"), addr("192.0.2.9"), addr("2001:db8:b::2")},
 		Targets: []model.Socket{socket("udp/10.42.0.5:53"), socket("tcp/10.42.0.5:8080")},
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Errorf("fixtures (-want +got):\n%s", diff)
 	}
 }
@@ -72,7 +82,7 @@ func TestNoFixtures(t *testing.T) {
 }
 
 func TestBadFixtures(t *testing.T) {
-	const forms = "want node=ADDRESS, peer=ADDRESS, target=PROTOCOL/ADDRESS:PORT or front=PROTOCOL/ADDRESS:PORT[,ADDRESS:PORT[@PEER]][:affinity]"
+	const forms = "want node=ADDRESS, peer=ADDRESS, target=PROTOCOL/ADDRESS:PORT, front=PROTOCOL/ADDRESS:PORT[,ADDRESS:PORT[@PEER]][:affinity[=SECONDS]] or source=PROTOCOL/ADDRESS:PORT[,ADDRESS/BITS]"
 	const node = "node=192.0.2.1"
 	tests := []struct {
 		name     string
@@ -105,7 +115,19 @@ func TestBadFixtures(t *testing.T) {
 		{"an endpoint here and on a peer", []string{node, "front=tcp/192.0.2.1:80,10.42.0.5:80", "front=tcp/192.0.2.1:80,10.42.0.5:80@192.0.2.2"},
 			`--fixture "front=tcp/192.0.2.1:80,10.42.0.5:80@192.0.2.2": duplicate endpoint 10.42.0.5:80 of front TCP/192.0.2.1:80: name it once`},
 		{"affinity only once", []string{"front=tcp/192.0.2.1:80,10.42.0.5:80", "front=tcp/192.0.2.1:80,10.42.0.6:80:affinity"},
-			`--fixture "front=tcp/192.0.2.1:80,10.42.0.6:80:affinity": front TCP/192.0.2.1:80 is named with and without :affinity: end all of its fixtures the same way`},
+			`--fixture "front=tcp/192.0.2.1:80,10.42.0.6:80:affinity": front TCP/192.0.2.1:80 is named with and without :affinity, or with another time: end all of its fixtures the same way`},
+		{"two times of affinity", []string{"front=tcp/192.0.2.1:80,10.42.0.5:80:affinity=5", "front=tcp/192.0.2.1:80,10.42.0.6:80:affinity"},
+			`--fixture "front=tcp/192.0.2.1:80,10.42.0.6:80:affinity": front TCP/192.0.2.1:80 is named with and without :affinity, or with another time: end all of its fixtures the same way`},
+		{"no time of affinity", []string{"front=tcp/192.0.2.1:80:affinity=0"},
+			`--fixture "front=tcp/192.0.2.1:80:affinity=0": affinity ":affinity=0": want :affinity, or :affinity= and 1..86400 seconds`},
+		{"another word after affinity", []string{"front=tcp/192.0.2.1:80:affinity5"},
+			`--fixture "front=tcp/192.0.2.1:80:affinity5": affinity ":affinity5": want :affinity, or :affinity= and 1..86400 seconds`},
+		{"a source that is no range", []string{"front=tcp/192.0.2.1:80", "source=tcp/192.0.2.1:80,198.51.100.7"},
+			`--fixture "source=tcp/192.0.2.1:80,198.51.100.7": source range "198.51.100.7": want ADDRESS/BITS, as 198.51.100.0/24`},
+		{"a source of no front", []string{"source=tcp/192.0.2.1:80,198.51.100.0/24", "source=tcp/192.0.2.1:80,0.0.0.0/0"},
+			`--fixture "source=tcp/192.0.2.1:80,198.51.100.0/24": there is no front TCP/192.0.2.1:80: add --fixture front=TCP/192.0.2.1:80`},
+		{"a source twice", []string{"front=tcp/192.0.2.1:80", "source=tcp/192.0.2.1:80,198.51.100.0/24", "source=tcp/192.0.2.1:80,198.51.100.1/24"},
+			`--fixture "source=tcp/192.0.2.1:80,198.51.100.1/24": duplicate range 198.51.100.0/24 of front TCP/192.0.2.1:80: name it once`},
 		{"mixed families", []string{"front=tcp/192.0.2.1:80,[2001:db8:a::5]:80"},
 			`--fixture "front=tcp/192.0.2.1:80,[2001:db8:a::5]:80": mixed families: front 192.0.2.1 is IPv4, endpoint 2001:db8:a::5 is IPv6: give an endpoint of the front's family`},
 		{"two endpoints in one fixture", []string{"front=tcp/192.0.2.1:80,10.42.0.5:80,10.42.0.6:80"},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // Proto is an IP protocol number that beep balances.
@@ -110,6 +111,39 @@ type Front struct {
 	Endpoints []Endpoint
 	// ClientIPAffinity hashes the client's address only (sessionAffinity: ClientIP).
 	ClientIPAffinity bool
+	// AffinityTimeout is in whole seconds, and 0 asks for the default: read it by AffinityFor.
+	AffinityTimeout time.Duration
+	// Sources are the clients that the front takes, of both families: masked, sorted by netip.Prefix.Compare, free
+	// of duplicates. nil is everybody, and an empty list nobody. Read it by Limits.
+	Sources []netip.Prefix
+}
+
+// DefaultAffinityTimeout is that of a Service that names none (DefaultClientIPServiceAffinitySeconds of
+// k8s.io/api/core/v1).
+const DefaultAffinityTimeout = 3 * time.Hour
+
+// AffinityFor is how long a client keeps its endpoint after its last new flow; 0 without ClientIPAffinity.
+func (f *Front) AffinityFor() time.Duration {
+	if !f.ClientIPAffinity {
+		return 0
+	}
+	return cmp.Or(f.AffinityTimeout, DefaultAffinityTimeout)
+}
+
+// Limits are the ranges that clients of this front may come from. They are of the front's family, which is also
+// its clients': with ranges of the other one alone, the front is limited to nobody. A range of all addresses is no
+// limit.
+func (f *Front) Limits() (ranges []netip.Prefix, limited bool) {
+	for _, source := range f.Sources {
+		if source.Addr().Is4() != f.Addr.Is4() {
+			continue
+		}
+		if source.Bits() == 0 {
+			return nil, false
+		}
+		ranges = append(ranges, source)
+	}
+	return ranges, f.Sources != nil
 }
 
 // Desired is everything that one node's datapath should hold.
