@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config is what an operator may ask of beep's datapath: one struct a command, filled from flags and
+// Package config is what an operator may ask of beep: one struct a command, filled from flags and
 // environment by kong's struct tags. Invariant: no globals and no look at the machine, so a struct that
 // passed Validate holds only values that every later package may use unchecked.
 package config

@@ -72,12 +72,7 @@ func (d *Datapath) Validate() error {
 			"only goes with --fixture: a cluster's seed comes from the controller")
 	}
 	p.metricsAddr(d.MetricsAddr)
-	if _, known := levels[d.LogLevel]; !known {
-		p.add("log-level", "BEEP_LOG_LEVEL", d.LogLevel, "want debug, info, warn or error")
-	}
-	if d.LogFormat != "text" && d.LogFormat != "json" {
-		p.add("log-format", "BEEP_LOG_FORMAT", d.LogFormat, "want text or json")
-	}
+	p.logging(d.LogLevel, d.LogFormat)
 	if d.NoEndpoints != "drop" && !d.Reject() {
 		p.add("no-endpoints", "BEEP_NO_ENDPOINTS", d.NoEndpoints, "want drop or reject")
 	}
@@ -135,6 +130,16 @@ func (p *Problems) metricsAddr(addr string) {
 	}
 	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n == 0 {
 		p.add("metrics-addr", "BEEP_METRICS_ADDR", addr, remedy)
+	}
+}
+
+// logging checks how much is logged, and how.
+func (p *Problems) logging(level, format string) {
+	if _, known := levels[level]; !known {
+		p.add("log-level", "BEEP_LOG_LEVEL", level, "want debug, info, warn or error")
+	}
+	if format != "text" && format != "json" {
+		p.add("log-format", "BEEP_LOG_FORMAT", format, "want text or json")
 	}
 }
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beep-lb/beep/src/model"
+)
+
+// Controller holds the flags of `beep-controller`.
+type Controller struct {
+	PinDir string `name:"pin-dir" env:"BEEP_PIN_DIR" placeholder:"DIR" help:"Directory on bpffs that holds the maps which beep run has pinned (required)."`
+
+	NodeName string   `name:"node-name" env:"NODE_NAME" placeholder:"NAME" help:"Name of this machine's Node (required)."`
+	NodeIPs  []string `name:"node-ip" placeholder:"ADDRESS" help:"Address of this node in the underlay (repeatable, one a family); default: the InternalIPs of the Node."`
+	PodCIDRs []string `name:"pod-cidr" placeholder:"PREFIX" help:"Addresses of this node's pods (repeatable, one a family); default: those of the Node."`
+
+	Kubeconfig string `name:"kubeconfig" env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server, with an X.509 client certificate; default: the pod's service account."`
+	Manifests  string `name:"manifests" placeholder:"DIR" help:"Read Services, EndpointSlices and Nodes from the YAML files of a directory instead of an API server."`
+
+	LoadBalancerClass string `name:"load-balancer-class" env:"BEEP_LOAD_BALANCER_CLASS" placeholder:"CLASS" help:"Serve the Services of this loadBalancerClass; default: those without a class."`
+	ReservedPorts     string `name:"reserved-ports" env:"BEEP_RESERVED_PORTS" default:"22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp" placeholder:"PORTS" help:"Ports of the nodes that no Service may take: PORT/PROTOCOL or FIRST-LAST/PROTOCOL, separated by commas."`
+	MetricsAddr       string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9963" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
+	ReadyFile         string `name:"ready-file" env:"BEEP_READY_FILE" default:"/tmp/beep-ready" placeholder:"FILE" help:"File that exists while the maps have been made as desired once."`
+	LogLevel          string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	LogFormat         string `name:"log-format" env:"BEEP_LOG_FORMAT" default:"text" placeholder:"FORMAT" help:"text or json."`
+}
+
+// Level is --log-level for log/slog.
+func (c *Controller) Level() slog.Level { return levels[c.LogLevel] }
+
+// Addresses are the --node-ip, at most one a family. They are valid if Validate found no fault.
+func (c *Controller) Addresses() []netip.Addr {
+	var addrs []netip.Addr
+	for _, text := range c.NodeIPs {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			addrs = append(addrs, addr.Unmap())
+		}
+	}
+	return addrs
+}
+
+// Pods are the --pod-cidr, at most one a family. They are valid if Validate found no fault.
+func (c *Controller) Pods() []netip.Prefix {
+	var prefixes []netip.Prefix
+	for _, text := range c.PodCIDRs {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	return prefixes
+}
+
+// PortRange is the ports from First to Last, both included, of one protocol.
+type PortRange struct {
+	Proto       model.Proto
+	First, Last uint16
+}
+
+// String prints 22/TCP or 2379-2380/TCP, which ParsePorts reads.
+func (r PortRange) String() string {
+	ports := strconv.Itoa(int(r.First))
+	if r.Last != r.First {
+		ports += "-" + strconv.Itoa(int(r.Last))
+	}
+	return ports + "/" + r.Proto.String()
+}
+
+// Reserved are the ports of --reserved-ports, sorted. They are complete if Validate found no fault.
+func (c *Controller) Reserved() []PortRange {
+	ranges, _ := ParsePorts(c.ReservedPorts)
+	return ranges
+}
+
+// ParsePorts reads port ranges separated by commas, as 22/tcp,2379-2380/tcp, and sorts them by protocol and port.
+// An empty text is none. The error names the first item that is none, and those that are come with it.
+func ParsePorts(text string) ([]PortRange, error) {
+	var ranges []PortRange
+	var first error
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		ports, err := parsePortRange(item)
+		if err != nil {
+			first = cmp.Or(first, err)
+			continue
+		}
+		ranges = append(ranges, ports)
+	}
+	slices.SortFunc(ranges, func(a, b PortRange) int {
+		return cmp.Or(cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last))
+	})
+	return ranges, first
+}
+
+func parsePortRange(item string) (PortRange, error) {
+	ports, name, _ := strings.Cut(item, "/")
+	proto, err := model.ParseProto(name)
+	if err != nil {
+		return PortRange{}, fmt.Errorf("%q: want PORT/PROTOCOL or FIRST-LAST/PROTOCOL, as 22/tcp: %w", item, err)
+	}
+	low, high, ranged := strings.Cut(ports, "-")
+	if !ranged {
+		high = low
+	}
+	first, err1 := strconv.ParseUint(low, 10, 16)
+	last, err2 := strconv.ParseUint(high, 10, 16)
+	if err1 != nil || err2 != nil || first == 0 || last < first {
+		return PortRange{}, fmt.Errorf("%q: want ports from 1 to 65535, the lower one first", item)
+	}
+	return PortRange{proto, uint16(first), uint16(last)}, nil
+}
+
+// Validate reports every problem of the flags at once, in the form of Datapath.Validate.
+func (c *Controller) Validate() error {
+	var p Problems
+	p.pinDir(c.PinDir)
+	if c.NodeName == "" {
+		p.add("node-name", "NODE_NAME", c.NodeName, "is required: give this machine's name in `kubectl get nodes`")
+	}
+	p.onePerFamily("node-ip", c.NodeIPs, func(text string) (netip.Addr, string) {
+		addr, err := netip.ParseAddr(text)
+		if err != nil || addr.Zone() != "" || !addr.IsGlobalUnicast() {
+			return netip.Addr{}, "want a unicast address without a zone, as 192.0.2.1"
+		}
+		return addr.Unmap(), ""
+	})
+	p.onePerFamily("pod-cidr", c.PodCIDRs, func(text string) (netip.Addr, string) {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || prefix != prefix.Masked() || prefix.Addr().Is4In6() {
+			return netip.Addr{}, "want a prefix without host bits, as 10.42.1.0/24"
+		}
+		return prefix.Addr(), ""
+	})
+	if _, err := ParsePorts(c.ReservedPorts); err != nil {
+		p.add("reserved-ports", "BEEP_RESERVED_PORTS", c.ReservedPorts, err.Error())
+	}
+	if !filepath.IsAbs(c.ReadyFile) {
+		p.add("ready-file", "BEEP_READY_FILE", c.ReadyFile, "want an absolute path")
+	}
+	p.metricsAddr(c.MetricsAddr)
+	p.logging(c.LogLevel, c.LogFormat)
+	return p.orNil()
+}
+
+// onePerFamily checks every text, and that no two of them are of the same family.
+func (p *Problems) onePerFamily(flag string, texts []string, parse func(string) (addr netip.Addr, fault string)) {
+	first := map[bool]string{}
+	for _, text := range texts {
+		addr, fault := parse(text)
+		if fault != "" {
+			p.add(flag, "", text, fault)
+			continue
+		}
+		family := "IPv6"
+		if addr.Is4() {
+			family = "IPv4"
+		}
+		if other, known := first[addr.Is4()]; known {
+			p.add(flag, "", text, fmt.Sprintf("is %s as %s is: give one a family", family, other))
+			continue
+		}
+		first[addr.Is4()] = text
+	}
+}
