@@ -29,6 +29,8 @@ func (p Proto) String() string {
 		return "TCP"
 	case UDP:
 		return "UDP"
+	case SCTP:
+		return "SCTP"
 	}
 	return fmt.Sprintf("proto %d", uint8(p))
 }
