@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/maglev"
@@ -40,9 +41,6 @@ func layOut(seed [16]byte, endpoints []model.Endpoint) (layout, error) {
 	return of, nil
 }
 
-// needs is what a new generation of the layout takes.
-func (l layout) needs() room { return room{endpoints: len(l.endpoints), blocks: len(l.blocks)} }
-
 // inForce says whether the rows of the front are already these.
 func (l layout) inForce(meta maps.FrontMeta, actual State) bool {
 	if int(meta.Count) != len(l.endpoints) || int(meta.RingSize) != l.ringSize {
@@ -75,8 +73,8 @@ func (l layout) writes(g Generation) []write {
 	return writes
 }
 
-// planFront brings one front to its desired endpoints: a new generation beside the one in force, and one write
-// that flips the front to it.
+// planFront brings one front to its desired endpoints and source ranges: a new generation beside the one in force,
+// and one write that flips the front to it.
 func (p *planner) planFront(front model.Front) {
 	want, err := layOut(p.desired.Seed, front.Endpoints)
 	if err != nil {
@@ -84,39 +82,54 @@ func (p *planner) planFront(front model.Front) {
 		return
 	}
 	meta, exists := p.metas[front.Socket]
-	sameRows := exists && want.inForce(meta, p.actual)
-	if sameRows && meta.ClientIPAffinity == front.ClientIPAffinity {
-		return
-	}
-	step := Step{Object: "front", Name: front.String(), Action: Added, Detail: describe(front)}
+	takes, limited := front.Limits()
+	sources := p.planRanges(meta, takes, limited)
 	next := maps.FrontMeta{
 		Socket: front.Socket, ID: meta.ID, Generation: meta.Generation,
 		Count: uint32(len(want.endpoints)), RingSize: uint32(want.ringSize), ClientIPAffinity: front.ClientIPAffinity,
+		AffinitySeconds: uint32(front.AffinityFor() / time.Second), SourcesLimited: limited,
 	}
-	needs := want.needs()
-	switch {
-	case sameRows:
-		needs = room{}
-	case exists:
+	needs := room{sources: len(sources.added) - len(sources.stale)}
+	sameRows := exists && want.inForce(meta, p.actual)
+	if !sameRows {
+		needs.endpoints, needs.blocks = len(want.endpoints), len(want.blocks)
 		next.Generation = p.freeGeneration(meta)
-	default:
+	}
+	if !exists {
 		needs.fronts = 1
-		next.ID, next.Generation = p.freeID(), 1
+		next.ID, next.Generation = p.freeID(), p.actual.First
+	}
+	if next == meta && sources.none() {
+		return
 	}
 	if err := p.take(needs); err != nil {
 		p.faults = append(p.faults, refusal(front, exists, err))
 		return
 	}
-	if exists {
-		step.Action = Changed
+	p.room.sources += len(sources.gone)
+	p.add(p.frontStep(front, want, sources, meta, next))
+}
+
+// frontStep is the step from one row of FRONT_META, the zero one if there is none, to the next.
+func (p *planner) frontStep(front model.Front, want layout, sources ranges, meta, next maps.FrontMeta) Step {
+	step := Step{Object: "front", Name: front.String(), Action: Changed, Detail: describe(front)}
+	if meta.ID == 0 {
+		step.Action = Added
 	}
-	if !sameRows {
-		p.ids[next.ID] = true
-		step.writes = want.writes(Generation{next.ID, next.Generation})
-		step.retires = Generation{meta.ID, meta.Generation} // of no front, if the front is new
+	p.ids[next.ID] = true
+	step.writes = sources.first(next.ID)
+	if next.Generation != meta.Generation {
+		step.writes = append(step.writes, want.writes(Generation{next.ID, next.Generation})...)
+		step.retires = append(step.retires, Generation{meta.ID, meta.Generation}) // of no front, if the front is new
 	}
-	step.writes = append(step.writes, putFront{next})
-	p.steps = append(p.steps, step)
+	if next != meta {
+		step.writes = append(step.writes, putFront{next})
+	}
+	step.then = sources.then(next.ID)
+	if sources.unused {
+		step.retires = append(step.retires, sourcesOf(meta.ID))
+	}
+	return step
 }
 
 // take reserves rows, or names the first map that cannot hold them. Nothing is reserved then.
@@ -129,10 +142,13 @@ func (p *planner) take(needs room) error {
 		return frontEndpoints.full(needs.endpoints, p.room.endpoints, size.FrontEndpoints)
 	case needs.blocks > p.room.blocks:
 		return frontRing.full(needs.blocks, p.room.blocks, size.FrontRing)
+	case needs.sources > p.room.sources:
+		return frontSources.full(needs.sources, p.room.sources, size.FrontSources)
 	}
 	p.room.fronts -= needs.fronts
 	p.room.endpoints -= needs.endpoints
 	p.room.blocks -= needs.blocks
+	p.room.sources -= needs.sources
 	return nil
 }
 
@@ -169,7 +185,13 @@ func describe(front model.Front) string {
 		text = "1 endpoint"
 	}
 	if front.ClientIPAffinity {
-		text += ", ClientIP affinity"
+		text += fmt.Sprintf(", ClientIP affinity for %s", front.AffinityFor())
+	}
+	switch ranges, limited := front.Limits(); {
+	case limited && len(ranges) == 0:
+		text += ", for nobody"
+	case limited:
+		text += fmt.Sprintf(", for clients of %v", ranges)
 	}
 	return text
 }

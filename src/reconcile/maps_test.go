@@ -28,7 +28,7 @@ type tb interface {
 }
 
 // sizes fit a few fronts of a few endpoints; a ring of 2 to 16 endpoints is 7 blocks.
-var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 7, FrontSources: 32, FlowTable: 1024, FlowPending: 256,
+var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 7, FrontSources: 12, FlowTable: 1024, FlowPending: 256,
 	Affinity: 64, Fragments: 64, NodeAllow: 4, PodTargets: 4}
 
 // onBoth runs one spec on the fake and on the kernel's own maps.
@@ -101,6 +101,13 @@ func (w *watched) PutRingBlock(k maps.RingKey, r []uint16) error {
 func (w *watched) DeleteRingBlock(k maps.RingKey) error {
 	return w.write("delete ring", func() error { return w.Maps.DeleteRingBlock(k) })
 }
+func (w *watched) PutSource(k maps.SourceKey) error {
+	return w.write("put source", func() error { return w.Maps.PutSource(k) })
+}
+func (w *watched) DeleteSource(k maps.SourceKey) error {
+	return w.write("delete source", func() error { return w.Maps.DeleteSource(k) })
+}
+func (w *watched) RaiseEpoch() error { return w.write("raise epoch", w.Maps.RaiseEpoch) }
 func (w *watched) PutPeer(a netip.Addr) error {
 	return w.write("put peer", func() error { return w.Maps.PutPeer(a) })
 }
@@ -166,8 +173,13 @@ func dump(t tb, m maps.Maps) string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	add("config seed %d underlay %s %s", state.Config.Seed[0], state.Config.Underlay4, state.Config.Underlay6)
+	limited := map[uint32]bool{}
 	for _, front := range state.Fronts {
-		add("front %s affinity=%t slots=%d", front.Socket, front.ClientIPAffinity, front.RingSize)
+		add("front %s affinity=%t,%d slots=%d", front.Socket, front.ClientIPAffinity, front.AffinitySeconds, front.RingSize)
+		limited[front.ID] = front.SourcesLimited
+		if front.SourcesLimited {
+			add("  takes %v", sourcesIn(state, front.ID))
+		}
 		for i := range front.Count {
 			key := maps.EndpointKey{Front: front.ID, Generation: front.Generation, Index: i}
 			add("  %s", state.Endpoints[key])
@@ -178,6 +190,11 @@ func dump(t tb, m maps.Maps) string {
 		}
 	}
 	var stray []string
+	for _, key := range state.Sources {
+		if !limited[key.Front] {
+			stray = append(stray, "stray "+key.String())
+		}
+	}
 	for key := range state.Endpoints {
 		stray = append(stray, "stray "+key.String())
 	}
@@ -201,7 +218,11 @@ func expected(desired model.Desired) string {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	add("config seed %d underlay %s %s", desired.Seed[0], desired.Underlay4, desired.Underlay6)
 	for _, front := range desired.Fronts {
-		add("front %s affinity=%t slots=%d", front.Socket, front.ClientIPAffinity, maglev.Size(len(front.Endpoints)))
+		add("front %s affinity=%t,%.0f slots=%d", front.Socket, front.ClientIPAffinity, front.AffinityFor().Seconds(),
+			maglev.Size(len(front.Endpoints)))
+		if ranges, limited := front.Limits(); limited {
+			add("  takes %v", ranges)
+		}
 		for _, endpoint := range front.Endpoints {
 			add("  %s", endpoint)
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	gomaps "maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,8 +16,8 @@ import (
 )
 
 // Plan says what must change, in the order in which it must: the configuration, rows that no front names, who is
-// trusted anew, fronts, who is trusted no more. Fronts go first, then those that lose endpoints, then the others
-// in key order, so which front starves in a full map is not a matter of luck. Rows that are as desired are not
+// trusted anew, fronts, who is trusted no more. Fronts go first, then those that lose endpoints or source ranges, then
+// the others in key order, so which front starves in a full map is not a matter of luck. Rows that are as desired are not
 // written. It is pure.
 //
 // A front that does not fit is refused whole, and so are peers and targets past the end of their map: the error
@@ -47,6 +48,8 @@ type planner struct {
 	metas map[model.Socket]maps.FrontMeta
 	// rows are the rows of FRONT_ENDPOINTS and FRONT_RING as they are.
 	rows map[Generation]*rows
+	// sources are the rows of FRONT_SOURCES as they are, by the front's id.
+	sources map[uint32][]netip.Prefix
 	// ids are those of fronts and of rows, and so not free. Rows that this plan collects still count: to
 	// collect them may fail.
 	ids map[uint32]bool
@@ -64,7 +67,7 @@ type rows struct {
 }
 
 // room counts rows: free ones, or needed ones.
-type room struct{ fronts, endpoints, blocks int }
+type room struct{ fronts, endpoints, blocks, sources int }
 
 func newPlanner(desired model.Desired, actual State) *planner {
 	p := &planner{
@@ -72,11 +75,13 @@ func newPlanner(desired model.Desired, actual State) *planner {
 		actual:  actual,
 		metas:   map[model.Socket]maps.FrontMeta{},
 		rows:    map[Generation]*rows{},
+		sources: map[uint32][]netip.Prefix{},
 		ids:     map[uint32]bool{},
 		room: room{
 			fronts:    int(actual.Capacity.FrontMeta) - len(actual.Fronts),
 			endpoints: int(actual.Capacity.FrontEndpoints) - len(actual.Endpoints),
 			blocks:    int(actual.Capacity.FrontRing) - len(actual.Rings),
+			sources:   int(actual.Capacity.FrontSources) - len(actual.Sources),
 		},
 	}
 	for _, meta := range actual.Fronts {
@@ -90,6 +95,10 @@ func newPlanner(desired model.Desired, actual State) *planner {
 	for key := range actual.Rings {
 		of := p.generation(Generation{key.Front, key.Generation})
 		of.blocks = append(of.blocks, key)
+	}
+	for _, key := range actual.Sources {
+		p.ids[key.Front] = true
+		p.sources[key.Front] = append(p.sources[key.Front], key.Prefix)
 	}
 	return p
 }
@@ -106,7 +115,7 @@ func (p *planner) generation(g Generation) *rows {
 func (p *planner) add(step Step) { p.steps = append(p.steps, step) }
 
 // planConfig keeps the ABI, which belongs to whoever made the maps, and the epoch, which rises with the deletion of
-// a peer or a target.
+// a peer, a target or a source range.
 func (p *planner) planConfig() {
 	want := p.actual.Config
 	want.Seed = p.desired.Seed
@@ -131,35 +140,55 @@ func (p *planner) planConfig() {
 		writes: []write{setConfig{want}}})
 }
 
-// collect removes generations that no front names, unless they are held.
+// collect removes generations that no front names, and source ranges of no front that is limited, unless they are
+// held.
 func (p *planner) collect() {
 	inForce := map[Generation]bool{}
 	for _, meta := range p.actual.Fronts {
 		inForce[Generation{meta.ID, meta.Generation}] = true
-	}
-	var garbage []Generation
-	for g := range p.rows {
-		if !inForce[g] && !p.actual.Held[g] {
-			garbage = append(garbage, g)
+		if meta.SourcesLimited {
+			inForce[sourcesOf(meta.ID)] = true
 		}
 	}
+	known := slices.Collect(gomaps.Keys(p.rows))
+	for id := range p.sources {
+		known = append(known, sourcesOf(id))
+	}
+	garbage := slices.DeleteFunc(known, func(g Generation) bool { return inForce[g] || p.actual.Held[g] })
 	slices.SortFunc(garbage, func(a, b Generation) int {
 		return cmp.Or(cmp.Compare(a.Front, b.Front), cmp.Compare(a.Number, b.Number))
 	})
 	for _, g := range garbage {
-		of := p.rows[g]
-		step := Step{Object: "rows", Name: g.String(), Action: Collected,
-			Detail: fmt.Sprintf("%d endpoints, %d ring blocks", len(of.endpoints), len(of.blocks))}
-		for _, key := range of.endpoints {
-			step.writes = append(step.writes, deleteEndpoint{key})
+		if g == sourcesOf(g.Front) {
+			p.collectSources(g)
+		} else {
+			p.collectRows(g)
 		}
-		for _, key := range of.blocks {
-			step.writes = append(step.writes, deleteRing{key})
-		}
-		p.room.endpoints += len(of.endpoints)
-		p.room.blocks += len(of.blocks)
-		p.add(step)
 	}
+}
+
+func (p *planner) collectSources(g Generation) {
+	of := p.sources[g.Front]
+	step := Step{Object: "rows", Name: g.String(), Action: Collected, Detail: fmt.Sprintf("%d source ranges", len(of)),
+		writes: ranges{stale: of}.first(g.Front)}
+	p.room.sources += len(of)
+	delete(p.sources, g.Front)
+	p.add(step)
+}
+
+func (p *planner) collectRows(g Generation) {
+	of := p.rows[g]
+	step := Step{Object: "rows", Name: g.String(), Action: Collected,
+		Detail: fmt.Sprintf("%d endpoints, %d ring blocks", len(of.endpoints), len(of.blocks))}
+	for _, key := range of.endpoints {
+		step.writes = append(step.writes, deleteEndpoint{key})
+	}
+	for _, key := range of.blocks {
+		step.writes = append(step.writes, deleteRing{key})
+	}
+	p.room.endpoints += len(of.endpoints)
+	p.room.blocks += len(of.blocks)
+	p.add(step)
 }
 
 // removeFronts deletes the fronts that are not desired. Their rows are collected later.
@@ -173,16 +202,21 @@ func (p *planner) removeFronts() {
 			continue
 		}
 		p.room.fronts++
-		p.add(Step{Object: "front", Name: meta.String(), Action: Removed,
-			writes: []write{deleteFront{meta.Socket}}, retires: Generation{meta.ID, meta.Generation}})
+		step := Step{Object: "front", Name: meta.String(), Action: Removed,
+			writes: []write{deleteFront{meta.Socket}}, retires: []Generation{{meta.ID, meta.Generation}}}
+		if len(p.sources[meta.ID]) > 0 {
+			step.retires = append(step.retires, sourcesOf(meta.ID))
+		}
+		p.add(step)
 	}
 }
 
-// inOrder lists the desired fronts: those that lose endpoints, then the others, each by key.
+// inOrder lists the desired fronts: those that lose endpoints or source ranges, then the others, each by key.
 func (p *planner) inOrder() []model.Front {
 	shrinks := func(front model.Front) bool {
 		meta, exists := p.metas[front.Socket]
-		return exists && len(front.Endpoints) < int(meta.Count)
+		sources, _ := front.Limits()
+		return exists && (len(front.Endpoints) < int(meta.Count) || len(sources) < len(p.sources[meta.ID]))
 	}
 	return slices.SortedStableFunc(slices.Values(p.desired.Fronts), func(a, b model.Front) int {
 		switch {

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/beep-lb/beep/src/datapath/maps"
@@ -22,19 +23,26 @@ type Reconciler struct {
 	retired map[Generation]time.Time
 	// failed is when the last Apply failed; zero if it did not.
 	failed time.Time
-	// distrust says that a peer or a target may be gone without a new epoch.
+	// distrust says that a peer, a target or a source range may be gone without a new epoch.
 	distrust bool
+	// first draws numbers for State.First.
+	first func() uint32
 }
 
 // New returns a reconciler. now is the clock, time.Now outside of tests. What an earlier process left behind is
-// known to nobody any more, so the first Apply collects it at once.
+// known to nobody any more, so the first Apply collects it at once; and raises the epoch, since that process may have
+// ended between taking trust from somebody and saying so.
 func New(m maps.Maps, now func() time.Time) *Reconciler {
-	return &Reconciler{maps: m, now: now, retired: map[Generation]time.Time{}}
+	return &Reconciler{maps: m, now: now, retired: map[Generation]time.Time{}, distrust: true, first: firstGeneration}
 }
+
+// firstGeneration leaves room to count up from it.
+func firstGeneration() uint32 { return 1 + rand.Uint32N(1<<31) }
 
 // Apply makes the maps as desired, as far as they can hold it, and returns the steps that were made. It may be
 // called at any time, and makes no step where nothing differs. The error joins everything that was refused by Plan
-// and every step that failed; a step that failed left its object as it was. Apply again when Due says so.
+// and every step that failed; a step that failed left its object as it was, and is not returned, unless only the
+// removal of what it replaced failed. Apply again when Due says so.
 func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
 	done, err := r.apply(desired)
 	r.failed = time.Time{}
@@ -49,21 +57,26 @@ func (r *Reconciler) apply(desired model.Desired) ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	actual.Held, actual.Distrust = r.held(), r.distrust
+	actual.Held, actual.Distrust, actual.First = r.held(), r.distrust, r.first()
 	steps, refused := Plan(desired, actual)
 	errs := []error{refused}
 	var done []Step
 	for _, step := range steps {
-		if err := step.apply(r.maps); err != nil {
+		made, err := step.apply(r.maps)
+		if err != nil {
 			errs = append(errs, err)
 			r.distrust = r.distrust || step.distrusts()
+		}
+		if !made {
 			continue
 		}
 		if step.Object == configObject {
 			r.distrust = false
 		}
-		if step.retires.Front != 0 {
-			r.retired[step.retires] = r.now()
+		for _, g := range step.retires {
+			if g.Front != 0 {
+				r.retired[g] = r.now()
+			}
 		}
 		done = append(done, step)
 	}

@@ -43,6 +43,13 @@ func front(port, n int) []string {
 	return fixtures
 }
 
+// numbered is a reconciler whose new fronts start with generation 1.
+func numbered(m maps.Maps, clock *clock) *Reconciler {
+	r := New(m, clock.now)
+	r.first = func() uint32 { return 1 }
+	return r
+}
+
 // texts are steps or error lines, to compare.
 func texts(steps []Step) string {
 	var lines []string
@@ -76,7 +83,7 @@ func TestSteps(t *testing.T) {
 		{"an endpoint moves to another node", front(80, 1), []string{"front=tcp/192.0.2.1:80,10.42.0.1:8080@192.0.2.2"},
 			"peer 192.0.2.2 added\nfront TCP/192.0.2.1:80 changed: 1 endpoint"},
 		{"affinity alone", front(80, 1), []string{"front=tcp/192.0.2.1:80,10.42.0.1:8080:affinity"},
-			"front TCP/192.0.2.1:80 changed: 1 endpoint, ClientIP affinity"},
+			"front TCP/192.0.2.1:80 changed: 1 endpoint, ClientIP affinity for 3h0m0s"},
 		{"removed first, then shrinking, then by key",
 			slices.Concat(front(80, 1), front(81, 1), front(82, 3), front(83, 4)),
 			slices.Concat(front(80, 2), front(82, 2), front(83, 3), front(84, 1)),
@@ -127,7 +134,7 @@ func TestNewSeedMakesNewRings(t *testing.T) {
 func TestRingIsKeyedByAddressAndPort(t *testing.T) {
 	fake := maps.NewFake(sizes)
 	desired := want(t, front(80, 3)...)
-	apply(t, New(fake, newClock().now), desired)
+	apply(t, numbered(fake, newClock()), desired)
 	var keys [][]byte
 	for _, endpoint := range desired.Fronts[0].Endpoints {
 		addr := endpoint.Addr.As16()
@@ -159,7 +166,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		if steps := apply(t, r, desired); steps != "" {
 			t.Errorf("steps: %s", steps)
 		}
-		if steps := apply(t, New(m, newClock().now), desired); steps != "" {
+		m.fail = nil
+		if steps := apply(t, New(m, newClock().now), desired); steps != "config CONFIG changed: underlay 192.0.2.1, new epoch" {
 			t.Errorf("steps after a restart: %s", steps)
 		}
 		if at, due := r.Due(); due {
@@ -176,8 +184,8 @@ func TestEpochIsKept(t *testing.T) {
 		apply(t, r, want(t))
 		apply(t, r, want(t, "node=2001:db8:b::1"))
 		got, err := m.Config()
-		if err != nil || got.Epoch != 1 || got.ABI != maps.ABI {
-			t.Errorf("config %+v, %v: want epoch 1 and this ABI", got, err)
+		if err != nil || got.Epoch != 2 || got.ABI != maps.ABI {
+			t.Errorf("config %+v, %v: want epoch 2 and this ABI", got, err)
 		}
 	})
 }
@@ -185,7 +193,7 @@ func TestEpochIsKept(t *testing.T) {
 func TestOldGenerationGoesAfterItsGrace(t *testing.T) {
 	onBoth(t, func(t *testing.T, fresh func() maps.Maps) {
 		m, clock := fresh(), newClock()
-		r := New(m, clock.now)
+		r := numbered(m, clock)
 		apply(t, r, want(t, front(80, 3)...))
 		apply(t, r, want(t, front(80, 2)...))
 		at, due := r.Due()
@@ -219,7 +227,7 @@ func TestIDs(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	r := New(fake, clock.now)
+	r := numbered(fake, clock)
 	for _, tt := range []struct {
 		does    string
 		restart bool
@@ -235,7 +243,7 @@ func TestIDs(t *testing.T) {
 	} {
 		clock.advance(tt.wait)
 		if tt.restart {
-			r = New(fake, clock.now)
+			r = numbered(fake, clock)
 		}
 		apply(t, r, want(t, tt.fronts...))
 		if got := ids(); got != tt.ids {
@@ -247,7 +255,8 @@ func TestIDs(t *testing.T) {
 func TestOrphansAreCollectedAndTheirNumbersAvoided(t *testing.T) {
 	onBoth(t, func(t *testing.T, fresh func() maps.Maps) {
 		m := fresh()
-		apply(t, New(m, newClock().now), want(t, front(80, 1)...))
+		r := numbered(m, newClock())
+		apply(t, r, want(t, front(80, 1)...))
 		endpoint := want(t, front(80, 1)...).Fronts[0].Endpoints[0]
 		for _, key := range []maps.EndpointKey{{Front: 1, Generation: 2}, {Front: 2, Generation: 5, Index: 9}} {
 			if err := m.PutEndpoint(key, endpoint); err != nil {
@@ -257,7 +266,7 @@ func TestOrphansAreCollectedAndTheirNumbersAvoided(t *testing.T) {
 		desired := want(t, slices.Concat(front(80, 2), front(81, 1))...)
 		const steps = "rows 1/2 collected: 1 endpoints, 0 ring blocks\nrows 2/5 collected: 1 endpoints, 0 ring blocks\n" +
 			"front TCP/192.0.2.1:80 changed: 2 endpoints\nfront TCP/192.0.2.1:81 added: 1 endpoint"
-		if got := apply(t, New(m, newClock().now), desired); got != steps {
+		if got := apply(t, r, desired); got != steps {
 			t.Errorf("steps:\n%s\nwant:\n%s", got, steps)
 		}
 		fronts, err := m.Fronts()

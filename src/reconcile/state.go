@@ -2,7 +2,8 @@
 
 // Package reconcile brings the maps of one node to a desired state: Plan says which rows must change and in
 // which order, a Reconciler makes it so. Invariant: between any two writes, and whichever of them fails, every
-// row of FRONT_META has all of its endpoints and ring blocks.
+// row of FRONT_META has all of its endpoints and ring blocks, and takes no client that neither the last state nor the
+// next one takes.
 package reconcile
 
 import (
@@ -17,7 +18,8 @@ import (
 // front.
 type Generation struct {
 	// Front is the front's id, never 0.
-	Front  uint32
+	Front uint32
+	// Number starts at 1; 0 are the front's rows of FRONT_SOURCES, which have no generations.
 	Number uint32
 }
 
@@ -30,18 +32,22 @@ type State struct {
 	Fronts    []maps.FrontMeta
 	Endpoints map[maps.EndpointKey]model.Endpoint
 	Rings     map[maps.RingKey][]uint16
+	Sources   []maps.SourceKey
 	Peers     []netip.Addr
 	Targets   []model.Socket
 	Capacity  maps.Sizes
 	// Held are generations that are in force no more, but that a running program may be about to read. They are
 	// not collected yet.
 	Held map[Generation]bool
-	// Distrust asks for a new epoch, because a peer or a target may have gone without one.
+	// First is the number of a new front's generation. Rows of AFFINITY outlive their front and name its id and
+	// generation, so the next front of that id must not come by the same number.
+	First uint32
+	// Distrust asks for a new epoch, because a peer, a target or a source range may have gone without one.
 	Distrust bool
 }
 
-// Read takes in the maps; nobody else may write them meanwhile. Held and Distrust are left for the caller,
-// who remembers.
+// Read takes in the maps; nobody else may write them meanwhile. Held, First and Distrust are left for the
+// caller.
 func Read(m maps.Maps) (State, error) {
 	state := State{Capacity: m.Capacity()}
 	var err error
@@ -55,6 +61,9 @@ func Read(m maps.Maps) (State, error) {
 		return State{}, err
 	}
 	if state.Rings, err = m.RingBlocks(); err != nil {
+		return State{}, err
+	}
+	if state.Sources, err = m.Sources(); err != nil {
 		return State{}, err
 	}
 	if state.Peers, err = m.Peers(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/model"
@@ -26,8 +27,8 @@ const (
 	Collected Action = "collected"
 )
 
-// Step is the smallest change that leaves every front whole; it is applied completely or not at all. Only the
-// collection of rows that no front names may stop half-way.
+// Step is the smallest change that leaves every front whole; it is made completely or not at all. Only the
+// collection of rows that no front names may stop half-way, and the removal of source ranges that are in force still.
 type Step struct {
 	// Object is the kind of thing that changes: "config", "front", "peer", "target", or "rows" for the rows of a
 	// generation that is not in force.
@@ -40,8 +41,10 @@ type Step struct {
 	Detail string
 
 	writes []write
-	// retires is the generation that stops being in force; its Front is 0 if there is none.
-	retires Generation
+	// then are what is left to do once the step is made. What fails of it the next plan finds.
+	then []write
+	// retires are the generations that stop being in force; one whose Front is 0 is none.
+	retires []Generation
 }
 
 // String is the step in one line, as "front TCP/192.0.2.1:80 added: 3 endpoints".
@@ -53,21 +56,26 @@ func (s Step) String() string {
 	return text
 }
 
-// apply makes the step's writes in order. After a failure it takes back what it put.
-func (s Step) apply(m maps.Maps) error {
+// apply makes the step's writes in order, and says whether it made the step. If not, it took back what it put.
+func (s Step) apply(m maps.Maps) (made bool, err error) {
 	for i, w := range s.writes {
 		if err := w.apply(m); err != nil {
-			return fmt.Errorf("%s %s: %w", s.Object, s.Name, errors.Join(err, takeBack(m, s.writes[:i])))
+			return false, fmt.Errorf("%s %s: %w", s.Object, s.Name, errors.Join(err, takeBack(m, s.writes[:i])))
 		}
 	}
-	return nil
+	for _, w := range s.then {
+		if err := w.apply(m); err != nil {
+			return true, fmt.Errorf("%s %s: %w", s.Object, s.Name, err)
+		}
+	}
+	return true, nil
 }
 
-// distrusts says that the step removes a peer or a target.
+// distrusts says that the step takes trust from somebody, which needs a new epoch.
 func (s Step) distrusts() bool {
-	for _, w := range s.writes {
+	for _, w := range slices.Concat(s.writes, s.then) {
 		switch w.(type) {
-		case deletePeer, deleteTarget:
+		case deletePeer, deleteTarget, deleteSource, raiseEpoch:
 			return true
 		}
 	}
@@ -75,7 +83,7 @@ func (s Step) distrusts() bool {
 }
 
 // takeBack removes the rows that were put before a later write failed. What it cannot remove is in no front's
-// generation, so the next plan collects it.
+// generation, or a source range that is not desired, so the next plan removes it.
 func takeBack(m maps.Maps, done []write) error {
 	var errs []error
 	for _, w := range done {
@@ -91,7 +99,7 @@ type write interface {
 	apply(m maps.Maps) error
 }
 
-// undoable is a write of a row that nothing names yet.
+// undoable is a write of a row that was not there before.
 type undoable interface {
 	undo() write
 }
@@ -110,6 +118,9 @@ type (
 		indexes []uint16
 	}
 	deleteRing   struct{ key maps.RingKey }
+	putSource    struct{ key maps.SourceKey }
+	deleteSource struct{ key maps.SourceKey }
+	raiseEpoch   struct{}
 	putPeer      struct{ addr netip.Addr }
 	deletePeer   struct{ addr netip.Addr }
 	putTarget    struct{ socket model.Socket }
@@ -123,6 +134,9 @@ func (w putEndpoint) apply(m maps.Maps) error    { return m.PutEndpoint(w.key, w
 func (w deleteEndpoint) apply(m maps.Maps) error { return m.DeleteEndpoint(w.key) }
 func (w putRing) apply(m maps.Maps) error        { return m.PutRingBlock(w.key, w.indexes) }
 func (w deleteRing) apply(m maps.Maps) error     { return m.DeleteRingBlock(w.key) }
+func (w putSource) apply(m maps.Maps) error      { return m.PutSource(w.key) }
+func (w deleteSource) apply(m maps.Maps) error   { return m.DeleteSource(w.key) }
+func (raiseEpoch) apply(m maps.Maps) error       { return m.RaiseEpoch() }
 func (w putPeer) apply(m maps.Maps) error        { return m.PutPeer(w.addr) }
 func (w deletePeer) apply(m maps.Maps) error     { return m.DeletePeer(w.addr) }
 func (w putTarget) apply(m maps.Maps) error      { return m.PutTarget(w.socket) }
@@ -130,3 +144,4 @@ func (w deleteTarget) apply(m maps.Maps) error   { return m.DeleteTarget(w.socke
 
 func (w putEndpoint) undo() write { return deleteEndpoint{w.key} }
 func (w putRing) undo() write     { return deleteRing{w.key} }
+func (w putSource) undo() write   { return deleteSource(w) }

@@ -15,6 +15,7 @@ var (
 	frontMeta      = table{"FRONT_META", "--max-fronts"}
 	frontEndpoints = table{"FRONT_ENDPOINTS", "--endpoints-per-front"}
 	frontRing      = table{"FRONT_RING", "--endpoints-per-front"}
+	frontSources   = table{"FRONT_SOURCES", "--max-fronts"}
 	nodeAllow      = table{"NODE_ALLOW", "--node-allow-max-entries"}
 	podTargets     = table{"POD_TARGETS", "--pod-targets-max-entries"}
 )
