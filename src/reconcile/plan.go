@@ -123,21 +123,32 @@ func (p *planner) planConfig() {
 	if want == p.actual.Config && !p.actual.Distrust {
 		return
 	}
-	var details []string
-	for _, underlay := range []netip.Addr{want.Underlay4, want.Underlay6} {
-		if underlay.IsValid() {
-			details = append(details, "underlay "+underlay.String())
-		}
-	}
-	if want.Seed != p.actual.Config.Seed {
-		details = append(details, "new hash seed") // the seed itself is a secret
+	step := Step{Object: configObject, Name: "CONFIG", Action: Changed, Detail: describeConfig(want)}
+	switch {
+	case want == p.actual.Config:
+		step.Action, step.Detail = Renewed, ""
+	case want.Seed != p.actual.Config.Seed:
+		step.Detail += ", new hash seed" // the seed itself is a secret
 	}
 	if p.actual.Distrust {
 		want.Epoch++
-		details = append(details, "new epoch")
 	}
-	p.add(Step{Object: configObject, Name: "CONFIG", Action: Changed, Detail: strings.Join(details, ", "),
-		writes: []write{setConfig{want}}})
+	step.writes = []write{setConfig{want}}
+	p.add(step)
+}
+
+// describeConfig is a configuration in words.
+func describeConfig(config maps.Config) string {
+	var underlays []string
+	for _, underlay := range []netip.Addr{config.Underlay4, config.Underlay6} {
+		if underlay.IsValid() {
+			underlays = append(underlays, "underlay "+underlay.String())
+		}
+	}
+	if len(underlays) == 0 {
+		return "no underlay"
+	}
+	return strings.Join(underlays, ", ")
 }
 
 // collect removes generations that no front names, and source ranges of no front that is limited, unless they are

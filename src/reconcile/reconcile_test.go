@@ -167,7 +167,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 			t.Errorf("steps: %s", steps)
 		}
 		m.fail = nil
-		if steps := apply(t, New(m, newClock().now), desired); steps != "config CONFIG changed: underlay 192.0.2.1, new epoch" {
+		if steps := apply(t, New(m, newClock().now), desired); steps != "config CONFIG renewed" {
 			t.Errorf("steps after a restart: %s", steps)
 		}
 		if at, due := r.Due(); due {

@@ -23,6 +23,8 @@ const (
 	Added   Action = "added"
 	Changed Action = "changed"
 	Removed Action = "removed"
+	// Renewed is a new epoch alone: every flow is checked anew against who is trusted.
+	Renewed Action = "renewed"
 	// Collected is the removal of rows that no front has used since their grace.
 	Collected Action = "collected"
 )

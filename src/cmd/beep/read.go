@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
@@ -53,10 +54,15 @@ type frontOutput struct {
 	// Front is PROTOCOL/ADDRESS:PORT.
 	Front string `json:"front"`
 	// Affinity is "none" or "client-ip".
-	Affinity   string           `json:"affinity"`
-	ID         uint32           `json:"id"`
-	Generation uint32           `json:"generation"`
-	Endpoints  []endpointOutput `json:"endpoints"`
+	Affinity string `json:"affinity"`
+	// AffinitySeconds is how long a client keeps its endpoint after its last new flow.
+	AffinitySeconds uint32 `json:"affinitySeconds"`
+	// SourcesLimited says that only clients of Sources are taken; if not, all are.
+	SourcesLimited bool             `json:"sourcesLimited"`
+	Sources        []netip.Prefix   `json:"sources"`
+	ID             uint32           `json:"id"`
+	Generation     uint32           `json:"generation"`
+	Endpoints      []endpointOutput `json:"endpoints"`
 }
 
 // endpointOutput is an endpoint in JSON.
@@ -78,22 +84,32 @@ func (f *frontsCommand) Run(c console) error {
 		if err != nil {
 			return err
 		}
-		out := frontOutputs(fronts, endpoints)
+		sources, err := kernel.Sources()
+		if err != nil {
+			return err
+		}
+		out := frontOutputs(fronts, endpoints, sources)
 		if f.JSON() {
 			return c.json(out)
 		}
-		return c.table("FRONT AFFINITY ID GENERATION ENDPOINT PEER", frontRows(out))
+		return c.table("FRONT AFFINITY SOURCES ID GENERATION ENDPOINT PEER", frontRows(out))
 	})
 }
 
 // frontOutputs lists fronts by socket and their endpoints by index, which is their order.
-func frontOutputs(fronts []maps.FrontMeta, endpoints map[maps.EndpointKey]model.Endpoint) []frontOutput {
+func frontOutputs(fronts []maps.FrontMeta, endpoints map[maps.EndpointKey]model.Endpoint, sources []maps.SourceKey) []frontOutput {
 	out := []frontOutput{}
 	for _, front := range fronts {
-		one := frontOutput{Front: front.String(), Affinity: "none", ID: front.ID, Generation: front.Generation,
+		one := frontOutput{Front: front.String(), Affinity: "none", AffinitySeconds: front.AffinitySeconds,
+			SourcesLimited: front.SourcesLimited, Sources: []netip.Prefix{}, ID: front.ID, Generation: front.Generation,
 			Endpoints: []endpointOutput{}}
 		if front.ClientIPAffinity {
 			one.Affinity = "client-ip"
+		}
+		for _, source := range sources {
+			if front.SourcesLimited && source.Front == front.ID {
+				one.Sources = append(one.Sources, source.Prefix)
+			}
 		}
 		for i := range front.Count {
 			// One that is missing was flipped away while the maps were read.
@@ -106,11 +122,34 @@ func frontOutputs(fronts []maps.FrontMeta, endpoints map[maps.EndpointKey]model.
 	return out
 }
 
+// affinity is the cell for people: client-ip,10800s.
+func (f *frontOutput) affinity() string {
+	if f.AffinitySeconds == 0 {
+		return f.Affinity
+	}
+	return fmt.Sprintf("%s,%ds", f.Affinity, f.AffinitySeconds)
+}
+
+// sources is the cell for people: the ranges with commas, all or none.
+func (f *frontOutput) sources() string {
+	switch {
+	case !f.SourcesLimited:
+		return "all"
+	case len(f.Sources) == 0:
+		return "none"
+	}
+	var ranges []string
+	for _, source := range f.Sources {
+		ranges = append(ranges, source.String())
+	}
+	return strings.Join(ranges, ",")
+}
+
 // frontRows is a row for each endpoint, and for each front without one.
 func frontRows(fronts []frontOutput) [][]string {
 	var rows [][]string
 	for _, front := range fronts {
-		cells := []string{front.Front, front.Affinity, number(front.ID), number(front.Generation)}
+		cells := []string{front.Front, front.affinity(), front.sources(), number(front.ID), number(front.Generation)}
 		if len(front.Endpoints) == 0 {
 			rows = append(rows, append(cells, "", ""))
 		}

@@ -155,8 +155,9 @@ func (n *node) apply() error {
 	steps, err := n.reconciler.Apply(n.desired)
 	for _, step := range steps {
 		level := slog.LevelInfo
-		if step.Action == reconcile.Collected {
-			level = slog.LevelDebug // the line of the front's change told of it
+		switch step.Action {
+		case reconcile.Collected, reconcile.Renewed: // the line of what changed told of it
+			level = slog.LevelDebug
 		}
 		attributes := []slog.Attr{slog.String("name", step.Name)}
 		if step.Detail != "" {
