@@ -81,6 +81,14 @@ FORCE:
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
 	$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$*
 
+# Minutes the first time, nothing after that. Kept in the user's cache, not here: other checkouts share them.
+.PHONY: kube-binaries
+kube-binaries: ## build the Kubernetes programs that rigs with an API server run (once; see harness/kube/binaries)
+	harness/kube/binaries/build
+
+# A prerequisite alone; the recipe is that of rig-%.
+rig-coexist-kubeproxy: kube-binaries
+
 .PHONY: test
 test: deps build test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
 

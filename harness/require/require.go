@@ -97,6 +97,15 @@ func Tool(tb TB, name string) {
 	}
 }
 
+// That needs what the caller has checked itself: reason is nil if the need is met, and otherwise says what is missing
+// and what to do.
+func That(tb TB, need string, reason error) {
+	tb.Helper()
+	if reason != nil {
+		unmet(tb, need, reason)
+	}
+}
+
 // Runner is *testing.M, which runs all tests of a package and returns the exit code.
 type Runner interface {
 	Run() int

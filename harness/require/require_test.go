@@ -71,8 +71,18 @@ func TestMetNeedIsQuiet(t *testing.T) {
 	var got verdict
 	Tool(&got, "go")
 	Kernel(&got, 2, 6)
+	That(&got, "nothing", nil)
 	if got.skipped != "" || got.failed != "" {
 		t.Errorf("a met need skipped or failed: %+v", got)
+	}
+}
+
+func TestThatTellsTheReason(t *testing.T) {
+	t.Setenv(EnvCI, "true")
+	var got verdict
+	That(&got, "programs", errors.New("run make programs"))
+	if !strings.Contains(got.failed, "need programs: run make programs") {
+		t.Errorf("failed with %q", got.failed)
 	}
 }
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/beep-lb/beep/harness/artifacts"
+	"github.com/beep-lb/beep/harness/topo"
+)
+
+// The Lease of a node, as the kubelet keeps it (k8s.io/kubernetes, pkg/kubelet/apis/config: 40 s, renewed at a quarter).
+const (
+	leaseNamespace = "kube-node-lease"
+	leaseSeconds   = 40
+	beat           = leaseSeconds * time.Second / 4
+)
+
+// JoinAll joins every node of a topology, each with NodeOf's object.
+func (c *ControlPlane) JoinAll(ctx context.Context, topology *topo.Topology) error {
+	for _, host := range topology.Hosts {
+		if host.Role != topo.Node {
+			continue
+		}
+		if err := c.Join(ctx, topology, NodeOf(&topology.Plan, host.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Join gives a node of a topology its way to the API server, posts its object, which has the node's name, and keeps
+// its Lease until Close. A node joins once; its card (device "mgmt") ends with its namespace.
+func (c *ControlPlane) Join(ctx context.Context, topology *topo.Topology, node *corev1.Node) error {
+	if err := c.plug(topology, node.Name); err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	if err := c.PostNode(ctx, node); err != nil {
+		return err
+	}
+	c.beats.Go(func() { c.renew(node.Name) })
+	return nil
+}
+
+// PostNode posts a Node with its status. Alone it makes a node that is nowhere, which nobody renews a Lease for: the
+// node lifecycle controller calls it lost after 50 s.
+func (c *ControlPlane) PostNode(ctx context.Context, node *corev1.Node) error {
+	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("post node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// NodeOf is the Node of a topology's node as a kubelet posts it: ready, with all its addresses as InternalIPs, IPv4
+// first, and with the pod CIDRs by which topologies number pods: node-a has 10.42.1.0/24 and 2001:db8:a::1:0/112.
+func NodeOf(plan *topo.Plan, name string) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux",
+		}},
+	}
+	for _, family := range []topo.Families{topo.V4, topo.V6} {
+		for _, addr := range plan.Addrs(name) {
+			if family.Has(addr) {
+				node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()})
+			}
+		}
+	}
+	node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: name})
+	number := 0
+	for _, host := range plan.Hosts {
+		if host.Role == topo.Node {
+			number++
+		}
+		if host.Name == name {
+			break
+		}
+	}
+	for _, cidr := range podCIDRs(number) {
+		node.Spec.PodCIDRs = append(node.Spec.PodCIDRs, cidr.String())
+	}
+	node.Spec.PodCIDR = node.Spec.PodCIDRs[0]
+	now := metav1.Now()
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}}
+	return node
+}
+
+// PodCIDRsOf are the pod CIDRs of a Node, IPv4 first.
+func PodCIDRsOf(node *corev1.Node) []netip.Prefix {
+	var cidrs []netip.Prefix
+	for _, text := range node.Spec.PodCIDRs {
+		cidrs = append(cidrs, netip.MustParsePrefix(text))
+	}
+	return cidrs
+}
+
+// podCIDRs are those of the nth node, counted from 1.
+func podCIDRs(number int) []netip.Prefix {
+	four, six := PodCIDRs[0].Addr().As4(), PodCIDRs[1].Addr().As16()
+	four[2] = byte(number)
+	binary.BigEndian.PutUint16(six[12:], uint16(number))
+	return []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4(four), 24), netip.PrefixFrom(netip.AddrFrom16(six), 112)}
+}
+
+// renew keeps a node's Lease until the control plane ends. A failure is left to the next beat, as the kubelet does:
+// whether a spec minds an API server that is away is for the spec to say.
+func (c *ControlPlane) renew(node string) {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		_ = c.renewOnce(node)
+		select {
+		case <-c.life.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (c *ControlPlane) renewOnce(node string) error {
+	ctx, cancel := context.WithTimeout(c.life, beat)
+	defer cancel()
+	leases := c.Client.CoordinationV1().Leases(leaseNamespace)
+	seconds, now := int32(leaseSeconds), metav1.NowMicro()
+	lease, err := leases.Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = leases.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: node},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, RenewTime: &now},
+		}, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	lease.Spec.RenewTime = &now
+	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}
+
+// register has the collector show the cluster's objects, as they were when the failed test ended.
+func (c *ControlPlane) register(evidence *artifacts.Collector) {
+	evidence.Register("kube-objects", func(w io.Writer) {
+		c.mu.Lock()
+		seen, closed := c.lastSeen, c.closed
+		c.mu.Unlock()
+		if !closed {
+			seen = c.Objects(c.life)
+		}
+		fmt.Fprint(w, seen)
+	})
+}
+
+// remember looks at the objects while there still is an API server: the collector dumps after Close.
+func (c *ControlPlane) remember() {
+	seen := c.Objects(c.life)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastSeen = seen
+}
+
+// Objects prints the cluster's Nodes, Services, EndpointSlices, Pods and Events as YAML, for people. What cannot be
+// read is said in its place.
+func (c *ControlPlane) Objects(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all := metav1.ListOptions{}
+	core := c.Client.CoreV1()
+	nodes, errNodes := core.Nodes().List(ctx, all)
+	services, errServices := core.Services("").List(ctx, all)
+	slices, errSlices := c.Client.DiscoveryV1().EndpointSlices("").List(ctx, all)
+	pods, errPods := core.Pods("").List(ctx, all)
+	events, errEvents := core.Events("").List(ctx, all)
+	errs := errors.Join(errNodes, errServices, errSlices, errPods, errEvents)
+	text, err := yaml.Marshal(map[string]any{
+		"nodes": nodes.Items, "services": services.Items, "endpointSlices": slices.Items, "pods": pods.Items, "events": events.Items,
+	})
+	if errs = errors.Join(errs, err); errs != nil {
+		return fmt.Sprintf("%s\n%v\n", text, errs)
+	}
+	return string(text)
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/beep-lb/beep/harness/topo"
+)
+
+// Namespace is where PodOf's pods are, and where specs keep their Services unless they test namespaces.
+const Namespace = "default"
+
+// PodOf is the Pod of a topology's pod, as the API server would show it while it runs: bound to its node, with all
+// its addresses, ready, labelled app=NAME. Its container's image is a word, as nothing pulls it.
+func PodOf(plan *topo.Plan, name string) *corev1.Pod {
+	pod := plan.Pod(name)
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{NodeName: pod.Node, Containers: []corev1.Container{{Name: "server", Image: "a-namespace"}}},
+	}
+	// The API server takes at most one address a family.
+	for _, family := range []topo.Families{topo.V4, topo.V6} {
+		if addr := plan.Addr(name, family); addr.IsValid() {
+			object.Status.PodIPs = append(object.Status.PodIPs, corev1.PodIP{IP: addr.String()})
+		}
+		if addr := plan.Addr(pod.Node, family); addr.IsValid() {
+			object.Status.HostIPs = append(object.Status.HostIPs, corev1.HostIP{IP: addr.String()})
+		}
+	}
+	object.Status.PodIP, object.Status.HostIP = object.Status.PodIPs[0].IP, object.Status.HostIPs[0].IP
+	object.Status.Phase = corev1.PodRunning
+	setReady(object, true)
+	return object
+}
+
+// RunPods posts all pods of a plan, labelled app=NAME and with further labels of all of them; nil for none.
+func (c *ControlPlane) RunPods(ctx context.Context, plan *topo.Plan, labels map[string]string) error {
+	for _, pod := range plan.Pods {
+		object := PodOf(plan, pod.Name)
+		for key, value := range labels {
+			object.Labels[key] = value
+		}
+		if err := c.RunPod(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunPod posts a pod that is bound to its node already, and then its status, which it has after the return.
+func (c *ControlPlane) RunPod(ctx context.Context, pod *corev1.Pod) error {
+	pods := c.Client.CoreV1().Pods(pod.Namespace)
+	created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("post pod %s: %w", pod.Name, err)
+	}
+	// Creation drops the status; posting it is the kubelet's part.
+	created.Status = pod.Status
+	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("post the status of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// SetReady has a pod's readiness probe succeed or fail.
+func (c *ControlPlane) SetReady(ctx context.Context, namespace, name string, ready bool) error {
+	pods := c.Client.CoreV1().Pods(namespace)
+	pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("readiness of pod %s: %w", name, err)
+	}
+	setReady(pod, ready)
+	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("readiness of pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// TerminatePod asks for a pod's end: it stays, terminating, and serves while it is ready, until RemovePod.
+func (c *ControlPlane) TerminatePod(ctx context.Context, namespace, name string) error {
+	return c.deletePod(ctx, namespace, name, metav1.DeleteOptions{})
+}
+
+// RemovePod removes a pod, as a kubelet does when its containers have ended.
+func (c *ControlPlane) RemovePod(ctx context.Context, namespace, name string) error {
+	now := int64(0)
+	return c.deletePod(ctx, namespace, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+}
+
+func (c *ControlPlane) deletePod(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
+	if err := c.Client.CoreV1().Pods(namespace).Delete(ctx, name, options); err != nil {
+		return fmt.Errorf("delete pod %s: %w", name, err)
+	}
+	return nil
+}
+
+func setReady(pod *corev1.Pod, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady} {
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: kind, Status: status, LastTransitionTime: metav1.Now(),
+		})
+	}
+}
