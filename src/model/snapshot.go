@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"time"
 )
 
 // Snapshot is what Kubernetes, or a directory of manifests, says at one moment: reduced to what beep uses, and not
@@ -94,9 +95,9 @@ type Service struct {
 	ExternalLocal bool
 	// PreferSameNode is spec.trafficDistribution: PreferSameNode; beep takes the other values from hints alone.
 	PreferSameNode bool
-	// ClientIPAffinity is spec.sessionAffinity: ClientIP; AffinitySeconds is its timeoutSeconds, 0 if it has none.
+	// ClientIPAffinity is spec.sessionAffinity: ClientIP; AffinityTimeout is its timeoutSeconds, 0 if it has none.
 	ClientIPAffinity bool
-	AffinitySeconds  uint32
+	AffinityTimeout  time.Duration
 	// SourceRanges is spec.loadBalancerSourceRanges, and SourceRangesAnnotation the value of
 	// service.beta.kubernetes.io/load-balancer-source-ranges, both as they are written.
 	SourceRanges           []string
