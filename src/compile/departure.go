@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/beep-lb/beep/src/model"
+)
+
+// Departed is what is to be swept from the flow tables of every node.
+type Departed struct {
+	// Addrs are addresses whose every pin goes: their pod left all slices, or another pod has the address now. Nothing
+	// new may be installed for one of them before its sweep succeeded.
+	Addrs []netip.Addr
+	// Sockets are pins that go alone, because other pods of the address stay (hostNetwork).
+	Sockets []model.Socket
+	// UDP are sockets of endpoints that terminate while another endpoint of their Service is ready. TCP drains.
+	UDP []model.Socket
+}
+
+// Empty says that there is nothing to sweep.
+func (d Departed) Empty() bool { return len(d.Addrs)+len(d.Sockets)+len(d.UDP) == 0 }
+
+// Departures compares the slices of two snapshots, of every Service: one that is no longer ours still has its flows.
+// It costs time by the slices that differ, as long as no endpoint left. A readiness that flaps is no departure.
+func Departures(previous, next model.Snapshot) Departed {
+	old, fresh := changed(previous.Slices, next.Slices), changed(next.Slices, previous.Slices)
+	departed := Departed{UDP: newlyDraining(touched(old, fresh), previous.Slices, next.Slices)}
+	suspects := presences(old, nil)
+	was, is := presences(previous.Slices, suspects), presences(next.Slices, suspects)
+	for _, addr := range suspects.addrs() {
+		left, stayed := pods{}, pods{}
+		for uid, sockets := range was[addr] {
+			if is[addr].has(uid) {
+				stayed[uid] = sockets
+			} else {
+				left[uid] = sockets
+			}
+		}
+		switch {
+		case len(left) == 0:
+		case len(stayed) == 0:
+			departed.Addrs = append(departed.Addrs, addr)
+		default:
+			departed.Sockets = append(departed.Sockets, left.without(stayed)...)
+		}
+	}
+	slices.SortFunc(departed.Sockets, model.Socket.Compare)
+	return departed
+}
+
+// EndpointAddresses are the addresses of all endpoints in all slices, sorted: after a restart, pins to others are of
+// pods that left meanwhile.
+func EndpointAddresses(snapshot model.Snapshot) []netip.Addr {
+	return presences(snapshot.Slices, nil).addrs()
+}
+
+// changed are the slices of one list that are not in the other as they are.
+func changed(list, other []*model.Slice) []*model.Slice {
+	same := make(map[model.ObjectKey]*model.Slice, len(other))
+	for _, slice := range other {
+		same[slice.ObjectKey] = slice
+	}
+	var differ []*model.Slice
+	for _, slice := range list {
+		if counterpart := same[slice.ObjectKey]; counterpart != slice && (counterpart == nil || !slice.Equal(counterpart)) {
+			differ = append(differ, slice)
+		}
+	}
+	return differ
+}
+
+// pods are the sockets of those at one address, by UID. A slice made by hand names no pod: that says nothing about who
+// it is, so an endpoint without a UID is taken for any pod of its address.
+type pods map[string]map[model.Socket]bool
+
+// presence is which pods are at which address.
+type presence map[netip.Addr]pods
+
+// presences reads the slices, only for the addresses that are among the given ones if there are any.
+func presences(of []*model.Slice, only presence) presence {
+	present := presence{}
+	for _, slice := range of {
+		for i := range slice.Endpoints {
+			endpoint := &slice.Endpoints[i]
+			if !endpoint.Addr.IsValid() || only != nil && only[endpoint.Addr] == nil {
+				continue
+			}
+			here := present[endpoint.Addr]
+			if here == nil {
+				here = pods{}
+				present[endpoint.Addr] = here
+			}
+			if here[endpoint.TargetUID] == nil {
+				here[endpoint.TargetUID] = map[model.Socket]bool{}
+			}
+			for _, port := range slice.Ports {
+				if port.Port != 0 {
+					here[endpoint.TargetUID][model.Socket{Addr: endpoint.Addr, Port: port.Port, Proto: port.Proto}] = true
+				}
+			}
+		}
+	}
+	return present
+}
+
+// addrs are the addresses, sorted.
+func (p presence) addrs() []netip.Addr {
+	addrs := make([]netip.Addr, 0, len(p))
+	for addr := range p {
+		addrs = append(addrs, addr)
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return addrs
+}
+
+// has says whether the pod may be among them.
+func (p pods) has(uid string) bool { return p[uid] != nil || p[""] != nil || uid == "" && len(p) > 0 }
+
+// without are the sockets of these pods that none of the others has.
+func (p pods) without(others pods) []model.Socket {
+	var sockets []model.Socket
+	for _, of := range p {
+		for socket := range of {
+			taken := slices.Contains(sockets, socket)
+			for _, other := range others {
+				taken = taken || other[socket]
+			}
+			if !taken {
+				sockets = append(sockets, socket)
+			}
+		}
+	}
+	return sockets
+}
+
+// portOf is a port of a Service by the slices' own words, in one family.
+type portOf struct {
+	service model.ObjectKey
+	family  model.Family
+	name    string
+}
+
+// newlyDraining are the UDP sockets of the Services that drain beside a ready endpoint in the later slices and did not
+// in the earlier ones, sorted.
+func newlyDraining(of map[model.ObjectKey]bool, earlier, later []*model.Slice) []model.Socket {
+	if len(of) == 0 {
+		return nil
+	}
+	before := draining(of, earlier)
+	var begun []model.Socket
+	for socket := range draining(of, later) {
+		if !before[socket] {
+			begun = append(begun, socket)
+		}
+	}
+	slices.SortFunc(begun, model.Socket.Compare)
+	return begun
+}
+
+func draining(of map[model.ObjectKey]bool, list []*model.Slice) map[model.Socket]bool {
+	ready := map[portOf]bool{}
+	terminating := map[model.Socket][]portOf{}
+	for _, slice := range list {
+		if !of[serviceOf(slice)] {
+			continue
+		}
+		for _, port := range slice.Ports {
+			if port.Proto != model.UDP || port.Port == 0 {
+				continue
+			}
+			name := portOf{serviceOf(slice), slice.Family, port.Name}
+			for i := range slice.Endpoints {
+				endpoint := &slice.Endpoints[i]
+				switch {
+				case endpoint.Ready.Or(true):
+					ready[name] = true
+				case endpoint.Terminating.Or(false):
+					socket := model.Socket{Addr: endpoint.Addr, Port: port.Port, Proto: model.UDP}
+					terminating[socket] = append(terminating[socket], name)
+				}
+			}
+		}
+	}
+	sockets := map[model.Socket]bool{}
+	for socket, names := range terminating {
+		if slices.ContainsFunc(names, func(name portOf) bool { return ready[name] }) {
+			sockets[socket] = true
+		}
+	}
+	return sockets
+}
+
+// touched are the Services that the slices are of.
+func touched(lists ...[]*model.Slice) map[model.ObjectKey]bool {
+	of := map[model.ObjectKey]bool{}
+	for _, slice := range slices.Concat(lists...) {
+		of[serviceOf(slice)] = true
+	}
+	return of
+}
+
+func serviceOf(slice *model.Slice) model.ObjectKey {
+	return model.ObjectKey{Namespace: slice.Namespace, Name: slice.Service}
+}
