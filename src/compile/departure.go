@@ -163,6 +163,7 @@ func newlyDraining(of map[model.ObjectKey]bool, earlier, later []*model.Slice) [
 func draining(of map[model.ObjectKey]bool, list []*model.Slice) map[model.Socket]bool {
 	ready := map[portOf]bool{}
 	terminating := map[model.Socket][]portOf{}
+	stays := map[model.Socket]bool{} // by a copy in another slice
 	for _, slice := range list {
 		if !of[serviceOf(slice)] {
 			continue
@@ -174,11 +175,11 @@ func draining(of map[model.ObjectKey]bool, list []*model.Slice) map[model.Socket
 			name := portOf{serviceOf(slice), slice.Family, port.Name}
 			for i := range slice.Endpoints {
 				endpoint := &slice.Endpoints[i]
-				switch {
-				case endpoint.Ready.Or(true):
-					ready[name] = true
-				case endpoint.Terminating.Or(false):
-					socket := model.Socket{Addr: endpoint.Addr, Port: port.Port, Proto: model.UDP}
+				socket := model.Socket{Addr: endpoint.Addr, Port: port.Port, Proto: model.UDP}
+				ready[name] = ready[name] || endpoint.Ready.Or(true)
+				if endpoint.Ready.Or(true) || !endpoint.Terminating.Or(false) {
+					stays[socket] = true
+				} else if endpoint.Addr.IsValid() {
 					terminating[socket] = append(terminating[socket], name)
 				}
 			}
@@ -186,7 +187,7 @@ func draining(of map[model.ObjectKey]bool, list []*model.Slice) map[model.Socket
 	}
 	sockets := map[model.Socket]bool{}
 	for socket, names := range terminating {
-		if slices.ContainsFunc(names, func(name portOf) bool { return ready[name] }) {
+		if !stays[socket] && slices.ContainsFunc(names, func(name portOf) bool { return ready[name] }) {
 			sockets[socket] = true
 		}
 	}

@@ -189,7 +189,9 @@ func (r Reason) Subject() string {
 }
 
 // Text says why, in words.
-func (r Reason) Text() string { return strings.Replace(meanings[r.Code].text, "%s", cmp.Or(r.Detail, `""`), 1) }
+func (r Reason) Text() string {
+	return strings.Replace(meanings[r.Code].text, "%s", cmp.Or(r.Detail, `""`), 1)
+}
 
 // Remedy says what to do about it.
 func (r Reason) Remedy() string { return meanings[r.Code].remedy }

@@ -241,6 +241,9 @@ type Lease struct {
 	// Left says that the controller gave its Lease up in order (SIGTERM): the node leaves the Services at once, and is
 	// no loss.
 	Left bool
+	// Late says that two renewals in a row were not seen. The node is live still, but one that is lost beside many
+	// others that are late is not pruned.
+	Late bool
 	// Refused are the Services that do not fit into the node's maps.
 	Refused []ObjectKey
 }
