@@ -27,3 +27,21 @@ const (
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("beep_"+name, help, labels, nil)
 }
+
+// What the controller measures.
+const (
+	reconcileName       = "beep_controller_reconcile_seconds"
+	reconcileHelp       = "Time from a change being taken up to the maps being as desired."
+	reconcileFailedName = "beep_controller_reconcile_failures_total"
+	reconcileFailedHelp = "Runs after which the maps were not as desired; each is tried again."
+	stepsName           = "beep_controller_steps_total"
+	stepsHelp           = "Changes of the maps."
+	leftOutName         = "beep_controller_left_out"
+	leftOutHelp         = "Things that are not served, by the reason."
+	objectsName         = "beep_controller_objects"
+	objectsHelp         = "Objects known of the API server or of the manifests."
+	controllerReadyName = "beep_controller_ready"
+	controllerReadyHelp = "1 if the maps have been made as desired once, 0 if not."
+	controllerInfoName  = "beep_controller_build_info"
+	controllerInfoHelp  = "Always 1; the labels tell the build."
+)

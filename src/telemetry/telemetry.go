@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package telemetry is what beep tells monitoring: metrics that are read from the maps when somebody asks, and
-// health over HTTP. Invariant: it only reads, keeps no count of its own but the sweep's, and a scrape that could
+// health over HTTP. Invariant: it only reads, what the maps count is counted nowhere else, and a scrape that could
 // not read a map fails instead of reporting zero.
 package telemetry
 
@@ -60,14 +60,16 @@ func (t *Telemetry) Swept(kind string, rows int) { t.swept.WithLabelValues(kind)
 
 // Handler serves /metrics; /healthz, which is 200 as long as the daemon answers; and /readyz, which is 200 if the
 // node forwards as it should and 503 with the reason if not.
-func (t *Telemetry) Handler() http.Handler {
+func (t *Telemetry) Handler() http.Handler { return handler(t.registry, t.node.Ready) }
+
+func handler(registry *prometheus.Registry, ready func() error) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte("ok\n")) //nolint:errcheck // the asker is gone
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := t.node.Ready(); err != nil {
+		if err := ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
