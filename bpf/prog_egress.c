@@ -174,7 +174,8 @@ int beep_egress(struct __sk_buff *skb)
 	int step;
 
 	if (mark == MARK_OURS) {
-		skb->mark = 0;
+		if (!cfg_bridge)
+			skb->mark = 0;
 		return TCX_NEXT;
 	}
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))

@@ -15,6 +15,12 @@ volatile const __u32 cfg_geneve_vni = 48873;
 /* 1: bpf_l4_csum_replace knows BPF_F_IPV6, which keeps CHECKSUM_COMPLETE right (Linux 6.16 and stable). */
 volatile const __u8 cfg_csum_ipv6 = 0;
 
+/*
+ * 1: an egress instance before another one, which uses the maps of an older start: that one must know our packets
+ * too, and would take what comes through the tunnel for forged without its mark.
+ */
+volatile const __u8 cfg_bridge = 0;
+
 /* 1: a new flow through a front without endpoints is answered with an ICMP error, not dropped in silence. */
 volatile const __u8 cfg_reject = 0;
 

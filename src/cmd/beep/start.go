@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/attach"
 	"github.com/beep-lb/beep/src/datapath/load"
 	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/migrate"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
 	"github.com/beep-lb/beep/src/datapath/probe"
 	"github.com/beep-lb/beep/src/model"
@@ -50,6 +52,9 @@ func newPlan(flags *config.Datapath, c console) (*plan, error) {
 	}
 	p.warnings = report.Warnings
 	var err error
+	if p.settings.Faults, err = migrate.FaultsOf(os.Getenv, p.log); err != nil {
+		return nil, err
+	}
 	if p.desired, err = flags.FixtureState(); err != nil {
 		return nil, err
 	}
@@ -107,8 +112,9 @@ func (n *node) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	n.datapath.Reach(migrate.MapsFilled)
 	n.attached = attach.New(n.dir, n.datapath.Instance, n.log)
-	if err := n.attached.Attach(n.uplinks); err != nil {
+	if err := n.attached.Attach(n.uplinks, n.datapath); err != nil {
 		return err
 	}
 	for _, warning := range n.warnings {

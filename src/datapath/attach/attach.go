@@ -45,53 +45,26 @@ func New(dir *pinfs.Dir, instances Instances, log *slog.Logger) *Uplinks {
 	return &Uplinks{dir: dir, instances: instances, log: log, wanted: map[string]netdev.Link{}, failed: map[string]string{}}
 }
 
-// Attach puts the programs on these uplinks, then takes them off every device that is none of them. All programs
-// are made before the first is attached. On an error some uplinks may have the new programs and the others what
-// they had before; a second call mends that.
-func (u *Uplinks) Attach(uplinks []netdev.Link) error {
-	made := make([]*bpfobj.BeepPrograms, 0, len(uplinks))
-	defer func() {
-		for _, programs := range made {
-			programs.Close()
-		}
-	}()
-	for _, uplink := range uplinks {
-		programs, err := u.instances(uplink)
-		if err != nil {
-			return err
-		}
-		made = append(made, programs)
-	}
-	keep := map[int]bool{}
-	clear(u.wanted)
-	clear(u.failed)
-	for i, uplink := range uplinks {
-		if err := u.put(uplink, made[i]); err != nil {
-			return err
-		}
-		keep[uplink.Index] = true
-		u.wanted[uplink.Name] = uplink
-	}
-	return u.detachOthers(keep)
-}
-
 // put attaches or updates both directions of one uplink. Egress comes first: an answer that no egress program
 // sees would leave with the pod's address.
 func (u *Uplinks) put(uplink netdev.Link, programs *bpfobj.BeepPrograms) error {
-	for _, side := range []struct {
-		direction pinfs.Direction
-		program   *ebpf.Program
-	}{{pinfs.Egress, programs.BeepEgress}, {pinfs.Ingress, programs.BeepIngress}} {
-		pin := pinfs.Link{Ifindex: uplink.Index, Direction: side.direction}
-		fresh, err := upsert(u.dir, pin, side.program)
-		if err != nil {
-			return fmt.Errorf("attach to interface %s, %s: %w", uplink, side.direction, err)
-		}
-		if fresh {
-			u.log.Info("attached", "uplink", uplink.Name, "ifindex", uplink.Index, "direction", string(side.direction))
-		} else {
-			u.log.Debug("updated", "uplink", uplink.Name, "ifindex", uplink.Index, "direction", string(side.direction))
-		}
+	if err := u.putSide(uplink, pinfs.Egress, programs.BeepEgress); err != nil {
+		return err
+	}
+	return u.putSide(uplink, pinfs.Ingress, programs.BeepIngress)
+}
+
+// putSide attaches or updates one direction.
+func (u *Uplinks) putSide(uplink netdev.Link, direction pinfs.Direction, program *ebpf.Program) error {
+	pin := pinfs.Link{Ifindex: uplink.Index, Direction: direction}
+	fresh, err := upsert(u.dir, pin, program)
+	if err != nil {
+		return fmt.Errorf("attach to interface %s, %s: %w", uplink, direction, err)
+	}
+	if fresh {
+		u.log.Info("attached", "uplink", uplink.Name, "ifindex", uplink.Index, "direction", string(direction))
+	} else {
+		u.log.Debug("updated", "uplink", uplink.Name, "ifindex", uplink.Index, "direction", string(direction))
 	}
 	return nil
 }
@@ -105,35 +78,40 @@ var hooks = map[pinfs.Direction]ebpf.AttachType{
 // upsert gives the pinned link a new program, or makes the link where there is none that works. It says whether
 // it made one.
 func upsert(dir *pinfs.Dir, pin pinfs.Link, program *ebpf.Program) (bool, error) {
-	updated, err := update(dir, pin, program)
+	updated, err := update(dir.LinkPath(pin), pin, program)
 	if err != nil || updated {
 		return false, err
 	}
-	if err := dir.Remove(dir.LinkPath(pin)); err != nil {
-		return false, err
-	}
-	made, err := link.AttachTCX(link.TCXOptions{
+	return true, makeLink(dir, dir.LinkPath(pin), link.TCXOptions{
 		Interface: pin.Ifindex, Program: program, Attach: hooks[pin.Direction], Anchor: link.Tail(),
 	})
+}
+
+// makeLink attaches, and pins the link in place of whatever is pinned there.
+func makeLink(dir *pinfs.Dir, path string, options link.TCXOptions) error {
+	if err := dir.Remove(path); err != nil {
+		return err
+	}
+	made, err := link.AttachTCX(options)
 	if err != nil {
-		return false, err
+		return err
 	}
 	// Until it is pinned the link ends with this process, so a kill in between leaves nothing.
-	if err := made.Pin(dir.LinkPath(pin)); err != nil {
-		return false, errors.Join(fmt.Errorf("pin the link: %w", err), made.Close())
+	if err := made.Pin(path); err != nil {
+		return errors.Join(fmt.Errorf("pin the link: %w", err), made.Close())
 	}
-	return true, made.Close()
+	return made.Close()
 }
 
 // update swaps the program of a pinned link, atomically and in its place among others. It returns false if there
 // is no link, or one that is severed from its device (ENOLINK) or is not what its name says.
-func update(dir *pinfs.Dir, pin pinfs.Link, program *ebpf.Program) (bool, error) {
-	pinned, err := link.LoadPinnedLink(dir.LinkPath(pin), nil)
+func update(path string, pin pinfs.Link, program *ebpf.Program) (bool, error) {
+	pinned, err := link.LoadPinnedLink(path, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("open pinned link %s: %w: remove the pin if it is not beep's", dir.LinkPath(pin), err)
+		return false, fmt.Errorf("open pinned link %s: %w: remove the pin if it is not beep's", path, err)
 	}
 	defer pinned.Close()
 	on, err := look(pinned)
@@ -195,23 +173,31 @@ func (u *Uplinks) detachOthers(keep map[int]bool) error {
 // detach takes both directions off one device and unpins them, ingress first: see put.
 func (u *Uplinks) detach(ifindex int) error {
 	for _, direction := range []pinfs.Direction{pinfs.Ingress, pinfs.Egress} {
-		pin := pinfs.Link{Ifindex: ifindex, Direction: direction}
-		pinned, err := link.LoadPinnedLink(u.dir.LinkPath(pin), nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		detached, err := u.drop(u.dir.LinkPath(pinfs.Link{Ifindex: ifindex, Direction: direction}))
 		if err != nil {
-			return fmt.Errorf("open pinned link %s: %w", u.dir.LinkPath(pin), err)
-		}
-		on, err := look(pinned)
-		if err == nil && on.ifindex != 0 {
-			// Unpinning alone would leave it there as long as somebody reads the link.
-			err = pinned.Detach()
-			u.log.Info("detached", "ifindex", ifindex, "direction", string(direction))
-		}
-		if err := errors.Join(err, pinned.Close(), u.dir.Remove(u.dir.LinkPath(pin))); err != nil {
 			return fmt.Errorf("detach from ifindex %d, %s: %w", ifindex, direction, err)
+		}
+		if detached {
+			u.log.Info("detached", "ifindex", ifindex, "direction", string(direction))
 		}
 	}
 	return nil
+}
+
+// drop detaches and unpins one link, if there is one, and says whether it was attached.
+func (u *Uplinks) drop(path string) (bool, error) {
+	pinned, err := link.LoadPinnedLink(path, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open pinned link %s: %w", path, err)
+	}
+	on, err := look(pinned)
+	attached := err == nil && on.ifindex != 0
+	if attached {
+		// Unpinning alone would leave it there as long as somebody reads the link.
+		err = pinned.Detach()
+	}
+	return attached, errors.Join(err, pinned.Close(), u.dir.Remove(path))
 }

@@ -40,6 +40,7 @@ type node struct {
 	mu   sync.Mutex
 	made []netdev.Link           // what instances were asked for
 	fail func(netdev.Link) error // what they answer
+	rows rows
 }
 
 // logBuffer is written and read from two goroutines.
@@ -66,6 +67,7 @@ func newNode(t *testing.T) *node {
 	require.TCX(t)
 	require.Tool(t, "ip")
 	n := &node{t: t, ns: netns.New(t, "attach"), log: &logBuffer{}}
+	n.rows.node = n
 	dir, err := pinfs.Create(filepath.Join(bpffs.New(t), "beep"))
 	must(t, err)
 	n.dir = dir
@@ -153,7 +155,7 @@ func (n *node) find(name string) (found netdev.Link) {
 }
 
 func (n *node) attach(uplinks ...netdev.Link) error {
-	return n.ns.Do(func() error { return n.up.Attach(uplinks) })
+	return n.ns.Do(func() error { return n.up.Attach(uplinks, &n.rows) })
 }
 
 // programs lists the names of what runs on a hook, in order.
@@ -353,7 +355,7 @@ func TestTheShippedPrograms(t *testing.T) {
 	d, err := load.Load(n.dir, load.SettingsOf(flags), []netdev.Link{a}, slog.New(slog.DiscardHandler))
 	must(t, err)
 	n.up = New(n.dir, d.Instance, slog.New(slog.NewTextHandler(n.log, nil)))
-	must(t, n.attach(a), d.Close())
+	must(t, n.ns.Do(func() error { return n.up.Attach([]netdev.Link{a}, d) }), d.Close())
 	n.on(a, "beep_ingress", "beep_egress")
 	n.pinned(both(a)...)
 }

@@ -232,6 +232,7 @@ const (
 	BeepVarAbiFlowFlag     = "abi_flow_flag"
 	BeepVarAbiFlowKind     = "abi_flow_kind"
 	BeepVarAbiFrontFlag    = "abi_front_flag"
+	BeepVarCfgBridge       = "cfg_bridge"
 	BeepVarCfgCsumIpv6     = "cfg_csum_ipv6"
 	BeepVarCfgGenevePort   = "cfg_geneve_port"
 	BeepVarCfgGeneveVni    = "cfg_geneve_vni"
@@ -313,6 +314,7 @@ type BeepVariableSpecs struct {
 	AbiFlowFlag   *ebpf.VariableSpec `ebpf:"abi_flow_flag"`
 	AbiFlowKind   *ebpf.VariableSpec `ebpf:"abi_flow_kind"`
 	AbiFrontFlag  *ebpf.VariableSpec `ebpf:"abi_front_flag"`
+	CfgBridge     *ebpf.VariableSpec `ebpf:"cfg_bridge"`
 	CfgCsumIpv6   *ebpf.VariableSpec `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.VariableSpec `ebpf:"cfg_geneve_vni"`
@@ -382,6 +384,7 @@ type BeepVariables struct {
 	AbiFlowFlag   *ebpf.Variable `ebpf:"abi_flow_flag"`
 	AbiFlowKind   *ebpf.Variable `ebpf:"abi_flow_kind"`
 	AbiFrontFlag  *ebpf.Variable `ebpf:"abi_front_flag"`
+	CfgBridge     *ebpf.Variable `ebpf:"cfg_bridge"`
 	CfgCsumIpv6   *ebpf.Variable `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.Variable `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.Variable `ebpf:"cfg_geneve_vni"`

@@ -2,8 +2,7 @@
 
 // Package load brings the compiled datapath into the kernel: maps that are pinned already or made anew, and for
 // every uplink an instance of the programs with its own constants. Invariant: no pin changes before every map is
-// filled and every program has passed the verifier, and each pin then goes from the old map to the new in one
-// rename.
+// filled and every program has passed the verifier; package attach has it pinned and published around its switch.
 package load
 
 import (
@@ -16,6 +15,7 @@ import (
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/migrate"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
 	"github.com/beep-lb/beep/src/netdev"
 )
@@ -29,6 +29,8 @@ type Settings struct {
 	GeneveVNI uint32
 	// Reject answers a new flow to a front without endpoints with an ICMP error.
 	Reject bool
+	// Faults is what a rig wants to go wrong; nil is nothing.
+	Faults *migrate.Faults
 }
 
 // SettingsOf takes the settings from flags that passed Validate.
@@ -43,9 +45,10 @@ func SettingsOf(flags *config.Datapath) Settings {
 type Datapath struct {
 	// Maps are the shared maps; Close closes them.
 	Maps *maps.Kernel
+	// Set brings the maps from the old to the new ones.
+	*migrate.Set
 
 	spec      *ebpf.CollectionSpec
-	shared    map[string]*ebpf.Map
 	constants constants
 	log       *slog.Logger
 	ready     map[netdev.Link]*bpfobj.BeepPrograms
@@ -57,11 +60,12 @@ type constants struct {
 	geneveVNI  uint32
 	csumIPv6   uint8
 	reject     uint8
+	bridge     uint8
 }
 
 // Load takes the maps that are pinned below dir, or makes them, and loads the programs for each uplink. Maps that
-// differ in size or flags are made anew with the old rows; of another layout, empty; one log line each says
-// which and why. On an error every pin is as it was. The caller holds the directory's lock, and attaches next.
+// differ in size or flags are made anew with the old rows; of another layout, migrated or empty. Every pin is as it
+// was: attach.Uplinks.Switch comes next, and publishes. The caller holds the directory's lock.
 func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Logger) (*Datapath, error) {
 	spec, err := bpfobj.LoadBeep()
 	if err != nil {
@@ -74,32 +78,26 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	set, err := stage(dir, spec)
+	set, err := migrate.Stage(dir, spec, settings.Faults, log)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (what was loaded before stays in force)", err)
 	}
 	d := &Datapath{
-		spec: spec, shared: set.maps, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
+		Set: set, spec: spec, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
 		constants: constants{genevePort: settings.GenevePort, geneveVNI: settings.GeneveVNI, csumIPv6: csumIPv6},
 	}
-	if settings.Reject {
-		d.constants.reject = 1
-	}
-	d.Maps = maps.ByName(set.maps)
-	if err := d.prepare(uplinks, set); err != nil {
+	d.Maps = maps.ByName(set.Maps())
+	if err := d.prepare(uplinks); err != nil {
 		d.Close()
 		return nil, err
 	}
-	if err := set.publish(dir, log); err != nil {
-		d.Close()
-		return nil, err
-	}
+	d.Reach(migrate.ProgramsLoaded)
 	return d, nil
 }
 
-// prepare does all that can fail before anything is published.
-func (d *Datapath) prepare(uplinks []netdev.Link, set *staged) error {
-	if set.empty(bpfobj.BeepMapCONFIG) {
+// prepare does all that can fail before anything is pinned.
+func (d *Datapath) prepare(uplinks []netdev.Link) error {
+	if d.Empty(bpfobj.BeepMapCONFIG) {
 		if err := d.Maps.SetConfig(maps.Config{ABI: maps.ABI}); err != nil {
 			return err
 		}
@@ -126,7 +124,7 @@ func (d *Datapath) Instance(link netdev.Link) (*bpfobj.BeepPrograms, error) {
 
 // Close closes maps and programs; what is attached or pinned lives on.
 func (d *Datapath) Close() error {
-	errs := []error{d.Maps.Close()}
+	errs := []error{d.Set.Close()}
 	for _, programs := range d.ready {
 		errs = append(errs, programs.Close())
 	}
@@ -135,24 +133,40 @@ func (d *Datapath) Close() error {
 
 // load has the kernel verify the programs for one uplink.
 func (d *Datapath) load(link netdev.Link) (*bpfobj.BeepPrograms, error) {
+	var programs bpfobj.BeepPrograms
+	return &programs, d.loadInto(&programs, link, d.constants)
+}
+
+// Bridge is the egress program for one uplink as it stands before the program of older maps, which gets to see what
+// this one leaves alone. The caller closes it once it is attached.
+func (d *Datapath) Bridge(link netdev.Link) (*ebpf.Program, error) {
+	constants := d.constants
+	constants.bridge = 1
+	var one struct {
+		Egress *ebpf.Program `ebpf:"beep_egress"`
+	}
+	return one.Egress, d.loadInto(&one, link, constants)
+}
+
+// loadInto loads what to, a pointer to a struct of programs, asks for.
+func (d *Datapath) loadInto(to any, link netdev.Link, constants constants) error {
 	l2Len, err := netdev.L2HeaderLen(link)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	spec := d.spec.Copy()
-	if err := d.constants.set(spec, l2Len); err != nil {
-		return nil, err
+	if err := constants.set(spec, l2Len); err != nil {
+		return err
 	}
-	var programs bpfobj.BeepPrograms
-	err = spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: d.shared})
+	err = spec.LoadAndAssign(to, &ebpf.CollectionOptions{MapReplacements: d.Set.Maps()})
 	if err != nil {
 		var rejected *ebpf.VerifierError
 		if errors.As(err, &rejected) {
 			d.log.Error("the verifier refuses a program", "uplink", link.Name, "log", fmt.Sprintf("%+v", rejected))
 		}
-		return nil, fmt.Errorf("load the programs for interface %s: %w", link.Name, err)
+		return fmt.Errorf("load the programs for interface %s: %w", link.Name, err)
 	}
-	return &programs, nil
+	return nil
 }
 
 // set writes the constants of one instance.
@@ -162,6 +176,7 @@ func (c constants) set(spec *ebpf.CollectionSpec, l2Len uint32) error {
 		setVariable(spec, bpfobj.BeepVarCfgGenevePort, c.genevePort),
 		setVariable(spec, bpfobj.BeepVarCfgGeneveVni, c.geneveVNI),
 		setVariable(spec, bpfobj.BeepVarCfgCsumIpv6, c.csumIPv6),
+		setVariable(spec, bpfobj.BeepVarCfgBridge, c.bridge),
 		setVariable(spec, bpfobj.BeepVarCfgReject, c.reject),
 	)
 	if err != nil {

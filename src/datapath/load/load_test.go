@@ -24,6 +24,7 @@ import (
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
+	"github.com/beep-lb/beep/src/model"
 	"github.com/beep-lb/beep/src/netdev"
 )
 
@@ -57,25 +58,26 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// load loads and returns what was logged, without times and debug lines.
+// load loads and publishes, with no device between, and returns what was logged, without times and debug lines.
 func load(t *testing.T, dir *pinfs.Dir, s Settings, uplinks ...netdev.Link) (*Datapath, string) {
 	t.Helper()
-	d, log, err := try(dir, s, uplinks...)
+	d, out, err := try(dir, s, uplinks...)
 	must(t, err)
 	t.Cleanup(func() { d.Close() })
-	return d, log
+	must(t, d.PinAside(), d.Drain(), d.Publish())
+	return d, out.String()
 }
 
-func try(dir *pinfs.Dir, s Settings, uplinks ...netdev.Link) (*Datapath, string, error) {
-	var out bytes.Buffer
-	handler := slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+func try(dir *pinfs.Dir, s Settings, uplinks ...netdev.Link) (*Datapath, *bytes.Buffer, error) {
+	out := &bytes.Buffer{}
+	handler := slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
 		return a
 	}})
 	d, err := Load(dir, s, uplinks, slog.New(handler))
-	return d, out.String(), err
+	return d, out, err
 }
 
 func passes() asm.Instructions { return asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()} }
@@ -158,19 +160,28 @@ func TestOtherSizesCarryTheRows(t *testing.T) {
 	for i := range uint32(5) {
 		must(t, d.Maps.PutRingBlock(maps.RingKey{Front: 1, Block: i}, []uint16{uint16(i)}))
 	}
+	for i := range uint32(2) {
+		must(t, d.Maps.PutEndpoint(maps.EndpointKey{Front: 1, Index: i}, model.Endpoint{Addr: peers[0], Port: 80}))
+	}
+	must(t, d.Maps.PutFront(maps.FrontMeta{ID: 1, Count: 2, RingSize: 5 * uint32(maps.RingBlock),
+		Socket: model.Socket{Addr: peers[0], Port: 80, Proto: model.TCP}}))
 	before := pins(t, dir)
 
 	other := settings()
 	other.Sizes.NodeAllow, other.Sizes.FrontRing, other.Sizes.FlowTable = 2, 128, 4096
 	resized, log := load(t, dir, other, ethernet)
-	want := `level=INFO msg="map rebuilt, all rows kept" map=FLOW_TABLE had="room for 1024 rows, now 4096" rows=0
+	want := `level=INFO msg="map rebuilt, all rows kept" map=FLOW_PENDING had="FLOW_TABLE: room for 1024 rows, now 4096" rows=0
+level=INFO msg="map rebuilt, all rows kept" map=FLOW_TABLE had="room for 1024 rows, now 4096" rows=0
+level=INFO msg="map rebuilt, all rows kept" map=FRONT_ENDPOINTS had="FRONT_RING: room for 64 rows, now 128" rows=2
+level=INFO msg="map rebuilt, all rows kept" map=FRONT_META had="FRONT_RING: room for 64 rows, now 128" rows=1
 level=INFO msg="map rebuilt, all rows kept" map=FRONT_RING had="room for 64 rows, now 128" rows=5
+level=INFO msg="map rebuilt, all rows kept" map=FRONT_SOURCES had="FRONT_RING: room for 64 rows, now 128" rows=0
 level=WARN msg="map rebuilt, rows lost" map=NODE_ALLOW had="room for 4 rows, now 2" rows=3 lost=1
 `
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	if changed := rebuilt(before, pins(t, dir)); changed != "FLOW_TABLE FRONT_RING NODE_ALLOW" {
+	if changed := rebuilt(before, pins(t, dir)); changed != "FLOW_PENDING FLOW_TABLE FRONT_ENDPOINTS FRONT_META FRONT_RING FRONT_SOURCES NODE_ALLOW" {
 		t.Errorf("rebuilt %s", changed)
 	}
 	if resized.Maps.Capacity() != other.Sizes {
@@ -215,8 +226,12 @@ func TestOtherRowsAreNotReused(t *testing.T) {
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "FLOW_TABLE", Type: ebpf.Hash, KeySize: 40, ValueSize: 72, MaxEntries: 1024})
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "NODE_ALLOW", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	_, log := load(t, dir, settings(), ethernet)
-	want := `level=WARN msg="map rebuilt empty" map=FLOW_TABLE had="type Hash, this build has LRUHash"
+	want := `level=WARN msg="map rebuilt empty" map=FLOW_PENDING had="FLOW_TABLE: type Hash, this build has LRUHash"
+level=WARN msg="map rebuilt empty" map=FLOW_TABLE had="type Hash, this build has LRUHash"
+level=WARN msg="map rebuilt empty" map=FRONT_ENDPOINTS had="FRONT_META: values of 28 bytes, this build has 24"
 level=WARN msg="map rebuilt empty" map=FRONT_META had="values of 28 bytes, this build has 24"
+level=WARN msg="map rebuilt empty" map=FRONT_RING had="FRONT_META: values of 28 bytes, this build has 24"
+level=WARN msg="map rebuilt empty" map=FRONT_SOURCES had="FRONT_META: values of 28 bytes, this build has 24"
 level=WARN msg="map rebuilt empty" map=NODE_ALLOW had="keys of 4 bytes, this build has 16"
 `
 	if diff := cmp.Diff(want, log); diff != "" {

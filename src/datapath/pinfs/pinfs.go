@@ -27,6 +27,8 @@ var ErrNotBPFFS = errors.New("not on bpffs")
 const (
 	mapsDir  = "maps"
 	linksDir = "links"
+	// bridgeSuffix follows the ifindex in the name of a bridge's pin.
+	bridgeSuffix = "_egress_next"
 	// mode keeps other users from opening the pins: whoever can open a map can rewrite where packets go.
 	mode = 0o700
 )
@@ -105,6 +107,28 @@ func (d *Dir) MapPath(name string) string { return filepath.Join(d.path, mapsDir
 
 // LinkPath is where the link is pinned.
 func (d *Dir) LinkPath(link Link) string { return filepath.Join(d.path, linksDir, link.name()) }
+
+// BridgePath is where an uplink's bridge is pinned: a second egress link, which is there while an upgrade moves the
+// flows to other tables, and after one that was killed. It is none of Links.
+func (d *Dir) BridgePath(ifindex int) string {
+	return filepath.Join(d.path, linksDir, strconv.Itoa(ifindex)+bridgeSuffix)
+}
+
+// Bridges lists the ifindexes of the pinned bridges, in no order.
+func (d *Dir) Bridges() ([]int, error) {
+	names, err := list(filepath.Join(d.path, linksDir))
+	if err != nil {
+		return nil, err
+	}
+	var bridges []int
+	for _, name := range names {
+		index, isBridge := strings.CutSuffix(name, bridgeSuffix)
+		if ifindex, err := strconv.Atoi(index); isBridge && err == nil {
+			bridges = append(bridges, ifindex)
+		}
+	}
+	return bridges, nil
+}
 
 // Maps lists the names below the map folder, sorted. A directory without that folder has none.
 func (d *Dir) Maps() ([]string, error) { return list(filepath.Join(d.path, mapsDir)) }
