@@ -240,10 +240,13 @@ func (s *sender) refused(err error) bool {
 	return false
 }
 
+// discovery are the kernel's numbers of the choices that ask for something; IPv6 has the same (linux/in6.h).
+var discovery = map[Fragmentation]int{
+	MayFragment: unix.IP_PMTUDISC_DONT, NeverHere: unix.IP_PMTUDISC_DO, ProbePath: unix.IP_PMTUDISC_PROBE,
+}
+
 func setFragmentation(conn *net.UDPConn, choice Fragmentation) error {
-	mode, wanted := map[Fragmentation]int{
-		MayFragment: unix.IP_PMTUDISC_DONT, NeverHere: unix.IP_PMTUDISC_DO, ProbePath: unix.IP_PMTUDISC_PROBE,
-	}[choice]
+	mode, wanted := discovery[choice]
 	if !wanted {
 		return nil
 	}
@@ -253,7 +256,7 @@ func setFragmentation(conn *net.UDPConn, choice Fragmentation) error {
 	}
 	level, option := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
 	if conn.RemoteAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().Is6() {
-		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER // the same numbers (linux/in6.h)
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
 	}
 	var set error
 	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), level, option, mode) })
