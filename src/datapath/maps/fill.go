@@ -31,7 +31,7 @@ func (k *Kernel) Fill() ([]Fill, error) {
 		bpfobj.BeepMapFRONT_SOURCES:   counter(k.sources),
 		bpfobj.BeepMapNODE_ALLOW:      counter(k.peers),
 		bpfobj.BeepMapPOD_TARGETS:     counter(k.targets),
-		bpfobj.BeepMapAFFINITY:        counter(kernelStore[bpfobj.BeepAffinityKey, bpfobj.BeepAffinity]{k.maps.AFFINITY}),
+		bpfobj.BeepMapAFFINITY:        counter(k.affinity),
 		bpfobj.BeepMapFRAGMENTS:       counter(kernelStore[bpfobj.BeepFragmentKey, bpfobj.BeepFragmentPorts]{k.maps.FRAGMENTS}),
 		FlowTable:                     counter(k.flows[FlowTable]),
 		FlowPending:                   counter(k.flows[FlowPending]),

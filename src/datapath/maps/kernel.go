@@ -20,6 +20,8 @@ type Kernel struct {
 	tables
 	maps  bpfobj.BeepMaps
 	flows map[string]kernelStore[bpfobj.BeepFlowKey, bpfobj.BeepFlow]
+
+	affinity kernelStore[bpfobj.BeepAffinityKey, bpfobj.BeepAffinity]
 }
 
 var _ Maps = (*Kernel)(nil)
@@ -40,6 +42,7 @@ func New(m bpfobj.BeepMaps) *Kernel {
 		flows: map[string]kernelStore[bpfobj.BeepFlowKey, bpfobj.BeepFlow]{
 			FlowTable: {m.FLOW_TABLE}, FlowPending: {m.FLOW_PENDING},
 		},
+		affinity: kernelStore[bpfobj.BeepAffinityKey, bpfobj.BeepAffinity]{m.AFFINITY},
 	}
 }
 

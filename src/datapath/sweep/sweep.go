@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep removes the rows of flows that are over: half-open ones that nobody answered, closed ones, and
-// those that have been idle for long. Invariant: a row goes together with its mirror, and no row goes that a
-// packet has touched since it was found idle.
+// Package sweep removes the rows of flows that are over: half-open ones that nobody answered, closed ones, those that
+// have been idle for long, and those whose endpoint is gone. Invariant: a row goes together with its mirror, and no row
+// goes as idle that a packet has touched since it was found so.
 package sweep
 
 import (
