@@ -164,6 +164,34 @@ func TestFixturesArePruned(t *testing.T) {
 	}
 }
 
+// TestFlowsToEndpointsThatVanish: what no fixture names any more is swept, and nothing else.
+func TestFlowsToEndpointsThatVanish(t *testing.T) {
+	m := newMachine(t)
+	if got := m.do(append([]string{"load"}, fixtures...)...); got.code != 0 {
+		t.Fatalf("load: %+v", got)
+	}
+	m.putFlows()
+	_, log := m.daemon("--pin-dir=PIN", "--flow-hash-seed=1", "--fixture=node=192.0.2.1", "--fixture=target=tcp/10.42.0.5:8080",
+		"--fixture=front=tcp/192.0.2.1:80,10.42.0.7:8080")
+	endpoints := func() string {
+		var all []string
+		for _, flow := range parse[[]flowOutput](t, m.do("flows", "--pin-dir=PIN", "-o", "json")) {
+			all = append(all, flow.Endpoint.String())
+		}
+		return strings.Join(all, " ")
+	}
+	if got := endpoints(); got != "10.42.0.5:8080" { // a target's
+		t.Errorf("flows to %s\n%s", got, log)
+	}
+	const metric = "\nbeep_sweep_removed_total{kind=\"endpoint-gone\"} 2\n"
+	if _, body := m.get("/metrics"); !strings.Contains(body, metric) {
+		t.Errorf("metrics lack %q:\n%s", metric, body)
+	}
+	if !strings.Contains(log.String(), `msg="swept flows to endpoints that are gone" rows=2 scanned=4`) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
 func TestUplinkThatComesBack(t *testing.T) {
 	m := newMachine(t)
 	_, log := m.daemon("--pin-dir=PIN", "--uplink-iface=eth0,small")

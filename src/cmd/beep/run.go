@@ -71,7 +71,7 @@ func withNode(flags *config.Datapath, c console, do func(*node) error) error {
 // finish waits for what the start left to do.
 func (n *node) finish(ctx context.Context) error {
 	for {
-		if _, due := n.reconciler.Due(); !due {
+		if _, due := n.due(); !due {
 			return nil
 		}
 		if err := n.waitDue(ctx); err != nil {
@@ -80,6 +80,7 @@ func (n *node) finish(ctx context.Context) error {
 		if err := n.apply(); err != nil {
 			return err
 		}
+		n.sweepStrangers()
 	}
 }
 
@@ -103,7 +104,7 @@ func (n *node) serve(ctx context.Context, server *telemetry.Server) error {
 		group.Go(func() error { return server.Serve(ctx, told.Handler()) })
 	}
 	group.Go(func() error { n.attached.Follow(ctx, events); return nil })
-	group.Go(func() error { return n.collect(ctx) })
+	group.Go(func() error { return n.collect(ctx, told) })
 	group.Go(func() error { n.sweep(ctx, told); return nil })
 	n.log.Info("running", "version", version, "pin_dir", n.dir.Path(), "uplinks", n.uplinkNames())
 	err = group.Wait()
@@ -117,6 +118,7 @@ func (n *node) sweep(ctx context.Context, told *telemetry.Telemetry) {
 	for _, cause := range []sweep.Cause{sweep.HalfOpen, sweep.Closed, sweep.IdleUDP, sweep.IdleTCP} {
 		told.Swept(string(cause), 0)
 	}
+	told.Swept(string(sweep.Pinned), n.strangers)
 	sweeper := sweep.Runner{Maps: n.datapath.Maps, Policy: sweep.PolicyOf(n.flags), Log: n.log}
 	sweeper.Observe = func(result sweep.Result, _ time.Duration) {
 		for cause, rows := range result.Removed {
@@ -127,9 +129,9 @@ func (n *node) sweep(ctx context.Context, told *telemetry.Telemetry) {
 }
 
 // collect applies again whenever something is left to do.
-func (n *node) collect(ctx context.Context) error {
+func (n *node) collect(ctx context.Context, told *telemetry.Telemetry) error {
 	for {
-		if _, due := n.reconciler.Due(); !due {
+		if _, due := n.due(); !due {
 			return nil
 		}
 		if n.waitDue(ctx) != nil {
@@ -138,6 +140,8 @@ func (n *node) collect(ctx context.Context) error {
 		if err := n.apply(); err != nil {
 			n.log.Error("maps are not as desired, trying on", "error", err)
 		}
+		// What a program that read the last endpoints has pinned since.
+		told.Swept(string(sweep.Pinned), n.sweepStrangers())
 	}
 }
 

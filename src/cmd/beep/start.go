@@ -81,6 +81,9 @@ type node struct {
 	datapath   *load.Datapath
 	reconciler *reconcile.Reconciler
 	attached   *attach.Uplinks
+	// strangers are the rows that the start swept, and owesSweep says that it left some.
+	strangers int
+	owesSweep bool
 }
 
 // take makes the pin directory and locks it. The caller closes the node, which leaves everything in place.
@@ -116,6 +119,9 @@ func (n *node) start(ctx context.Context) (err error) {
 	n.attached = attach.New(n.dir, n.datapath.Instance, n.log)
 	if err := n.attached.Attach(n.uplinks, n.datapath); err != nil {
 		return err
+	}
+	if n.flags.FixtureRun() {
+		n.strangers = n.sweepStrangers()
 	}
 	for _, warning := range n.warnings {
 		n.log.Warn(warning)
@@ -174,9 +180,18 @@ func (n *node) apply() error {
 	return err
 }
 
-// waitDue sleeps until the reconciler has something to do, or ctx ends.
-func (n *node) waitDue(ctx context.Context) error {
+// due is when something is left to do: for the reconciler, or of a sweep.
+func (n *node) due() (time.Time, bool) {
 	at, due := n.reconciler.Due()
+	if !due && n.owesSweep {
+		return time.Now().Add(reconcile.Grace), true
+	}
+	return at, due
+}
+
+// waitDue sleeps until something is left to do, or ctx ends.
+func (n *node) waitDue(ctx context.Context) error {
+	at, due := n.due()
 	if !due {
 		return nil
 	}
