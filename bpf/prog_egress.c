@@ -20,9 +20,8 @@ static __always_inline bool is_forged_tunnel(struct __sk_buff *skb, struct pkt *
 	if (p->key.proto != IPPROTO_UDP || p->fragment == FRAGMENT_LATER ||
 	    p->key.dport_be != bpf_htons(cfg_geneve_port))
 		return false;
-	t = header(skb, p->l4_off, RETURN_LEN);
-	return t && t->geneve.vni_be >> 8 == bpf_htonl(cfg_geneve_vni << 8) >> 8 &&
-	       t->option.class_be == OPTION_CLASS;
+	t = transport_header(skb, p, RETURN_LEN);
+	return t && tunnel_is_ours(t);
 }
 
 /* Finds the way of an answer that must leave otherwise than the host has it: a flow's peer, or its uplink. */
@@ -82,7 +81,9 @@ static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct c
 	if (!flow.row)
 		return PASS;
 	flow_touch(&p->key, &flow);
-	flow_endpoint_packet(&p->key, &flow, p->tcp_flags);
+	flow_endpoint_packet(&p->key, &flow, p);
+	if (!flow.row)
+		return -DROP_FLOW_INSERT;
 	fragment_remember(p);
 	if (host_way(skb, flow.row))
 		return translate_answer(skb, p, flow.row);
@@ -117,6 +118,9 @@ static __noinline int endpoint_error(struct __sk_buff *skb, const struct config 
 		err = answer_way(skb, cfg, p, flow.row, &way);
 		if (err)
 			return err;
+		/* There is no error about an error. */
+		if (wire_len(skb, p) > way.limit)
+			return -DROP_TOO_BIG;
 	}
 	err = error_to_client(skb, p, &quote, flow.row);
 	if (err || host_way(skb, flow.row))

@@ -116,7 +116,9 @@ static __always_inline int known_flow(struct __sk_buff *skb, const struct config
 	flow_touch(&p->key, flow);
 	if (remember_way(skb, flow->row))
 		flow_moved(&p->key, flow->row, flow->pending);
-	flow_client_packet(&p->key, flow, p->tcp_flags);
+	flow_client_packet(&p->key, flow, p);
+	if (!flow->row)
+		return -DROP_FLOW_INSERT;
 	fragment_remember(p);
 	return to_endpoint(skb, cfg, p, flow->row);
 }
@@ -216,7 +218,12 @@ static __noinline int client_error(struct __sk_buff *skb, const struct config *c
 	if (addr_is_zero(flow.row->peer))
 		return error_to_endpoint(skb, p, &quote, flow.row);
 	err = tunnel_way(skb, cfg, p, flow.row, &way);
-	return err ? err : tunnel_push(skb, cfg, p, flow.row, &way);
+	if (err)
+		return err;
+	/* There is no error about an error. */
+	if (wire_len(skb, p) > way.limit)
+		return -DROP_TOO_BIG;
+	return tunnel_push(skb, cfg, p, flow.row, &way);
 }
 
 /* The checks of decapsulation that need maps. Returns 0 or a negative drop reason. */
@@ -269,12 +276,27 @@ static __noinline int clamp_unwrapped(struct __sk_buff *skb, const struct pkt *o
 	return clamp_syn(skb, p, back.mtu, outer->family == AF_INET, data_forward);
 }
 
+/* Takes a forwarded packet out of its tunnel, for the endpoint here that it names. */
+static __noinline int deliver_here(struct __sk_buff *skb, const struct pkt *outer,
+				   struct received *r, __be16 client_port_be)
+{
+	struct rewrite to = { .sport_be = client_port_be, .dport_be = r->target.port_be };
+	int err = tunnel_unwrap(skb, r);
+
+	if (err)
+		return err;
+	err = clamp_unwrapped(skb, outer, &r->inner, false);
+	if (err)
+		return err;
+	addr_copy(to.addr, r->target.addr);
+	return rewrite(skb, &r->inner, &to);
+}
+
 /* A client's packet that another node forwarded to an endpoint here. */
 static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg,
 				     struct pkt *outer, struct received *r)
 {
 	struct pkt *p = &r->inner;
-	struct rewrite to = { .dport_be = r->target.port_be };
 	__u32 epoch = current_epoch(cfg);
 	struct flow_ref flow;
 	int err;
@@ -297,25 +319,17 @@ static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config 
 			flow.row->epoch = epoch;
 		}
 		flow_touch(&p->key, &flow);
-		flow_client_packet(&p->key, &flow, p->tcp_flags);
+		flow_client_packet(&p->key, &flow, p);
 	} else {
 		err = new_backend_flow(skb, cfg, outer, r);
 		if (err)
 			return err;
 		flow = flow_find(&p->key);
-		if (!flow.row)
-			return -DROP_FLOW_INSERT;
 	}
-	to.sport_be = flow.row->client_port_be;
+	if (!flow.row)
+		return -DROP_FLOW_INSERT;
 	fragment_remember(p);
-	err = tunnel_unwrap(skb, r);
-	if (err)
-		return err;
-	err = clamp_unwrapped(skb, outer, p, false);
-	if (err)
-		return err;
-	addr_copy(to.addr, r->target.addr);
-	return rewrite(skb, p, &to);
+	return deliver_here(skb, outer, r, flow.row->client_port_be);
 }
 
 /* An ICMP error that another node forwarded: from the client's side, about what an endpoint here sent. */
@@ -400,7 +414,7 @@ static __noinline int return_tunnel(struct __sk_buff *skb, const struct config *
 		return err;
 	if (flow.row && p->key.proto == key.proto) {
 		flow_touch(&key, &flow);
-		flow_endpoint_packet(&key, &flow, p->tcp_flags);
+		flow_endpoint_packet(&key, &flow, p);
 	}
 	fragment_remember(p);
 	err = tunnel_unwrap(skb, r);

@@ -158,7 +158,7 @@ struct flow {
 	__be16 tunnel_port_be; /* outer UDP source port */
 	__u8 client_mac[6];    /* link-layer sender of the client's last frame; zero without L2 */
 	__u8 uplink_mac[6];    /* and its destination: our own address on that uplink */
-	__u8 pad[2];
+	__u16 proof; /* half-open TCP: low 16 bits of what acknowledges the endpoint's last packet */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct flow) == 72, "flow");
 

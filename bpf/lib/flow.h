@@ -134,7 +134,9 @@ __noinline int flow_refresh(struct flow_key *key, struct flow *row, bool pending
 	return 0;
 }
 
-/* A half-open TCP row is not refreshed: it goes after its time however often a SYN is repeated. */
+/*
+ * A half-open TCP row is not refreshed by its client: it goes after its time however often a SYN is repeated.
+ */
 static __always_inline void flow_touch(struct flow_key *key, struct flow_ref *flow)
 {
 	__u32 now = now_seconds();
@@ -161,8 +163,9 @@ __noinline int flow_moved(struct flow_key *key, struct flow *row, bool pending)
 	return 0;
 }
 
-/* Sets flags on a row and on its mirror. */
-__noinline int flow_mark(struct flow_key *key, struct flow *row, bool pending, __u32 flags)
+/* Sets flags, and the number that proves a TCP flow, on a row and on its mirror. */
+__noinline int flow_mark(struct flow_key *key, struct flow *row, bool pending, __u32 flags,
+			 __u16 proof)
 {
 	struct flow_key other;
 	struct flow *mirror;
@@ -170,12 +173,15 @@ __noinline int flow_mark(struct flow_key *key, struct flow *row, bool pending, _
 	if (!key || !row)
 		return 0;
 	flow_set(row, flags);
+	row->proof = proof;
 	if (!(row->flags & FLOW_PAIRED))
 		return 0;
 	mirror_key(key, row, &other);
 	mirror = flow_lookup(&other, pending);
-	if (mirror)
-		flow_set(mirror, flags);
+	if (!mirror)
+		return 0;
+	flow_set(mirror, flags);
+	mirror->proof = proof;
 	return 0;
 }
 
@@ -219,45 +225,73 @@ __noinline int flow_promote(struct flow_key *key, struct flow *row, __u32 now)
 	return 0;
 }
 
+/* Moves a row and lets flow point at it where it then is: the old place may be another flow's at once. */
+static __always_inline void flow_establish(struct flow_key *key, struct flow_ref *flow)
+{
+	flow_promote(key, flow->row, now_seconds());
+	*flow = flow_find(key);
+}
+
 /*
- * What a packet of the client's (or one that a peer tunnelled for it) means to its flow. TCP is proved by
- * the client's first packet after the endpoint's answer.
+ * Whether a client's packet proves that it had an endpoint's answer, which a spoofed one cannot have: UDP by
+ * there being an answer, TCP by acknowledging it.
+ */
+static __always_inline bool flow_proved(const struct flow *row, const struct pkt *p)
+{
+	if (!(row->flags & FLOW_REPLIED))
+		return false;
+	return p->key.proto != IPPROTO_TCP ||
+	       ((p->tcp_flags & (TCP_ACK | TCP_SYN | TCP_RST)) == TCP_ACK &&
+		p->tcp_ack == row->proof);
+}
+
+/*
+ * What a packet of the client's (or one that a peer tunnelled for it) means to its flow. TCP is proved by the
+ * client's first packet after the endpoint's answer. Leaves flow->row NULL if the row was lost.
  */
 static __always_inline void flow_client_packet(struct flow_key *key, struct flow_ref *flow,
-					       __u8 tcp_flags)
+					       const struct pkt *p)
 {
 	__u32 have = flow->row->flags, set = 0;
 
 	if (key->proto == IPPROTO_TCP) {
-		if (tcp_flags & TCP_RST)
+		if (p->tcp_flags & TCP_RST)
 			set = FLOW_CLOSED;
-		else if (tcp_flags & TCP_FIN)
+		else if (p->tcp_flags & TCP_FIN)
 			set = FLOW_FIN_CLIENT | (have & FLOW_FIN_ENDPOINT ? FLOW_CLOSED : 0);
 		if (set & ~have)
-			flow_mark(key, flow->row, flow->pending, set);
-		if (tcp_flags & (TCP_SYN | TCP_RST))
-			return;
+			flow_mark(key, flow->row, flow->pending, set, flow->row->proof);
 	}
-	if (flow->pending && have & FLOW_REPLIED)
-		flow_promote(key, flow->row, now_seconds());
+	if (flow->pending && flow_proved(flow->row, p))
+		flow_establish(key, flow);
 }
 
-/* What an endpoint's packet means to its flow. UDP is proved by the first answer. */
+/*
+ * What an endpoint's packet means to its flow. UDP is proved by the first answer; of TCP the number is kept that
+ * acknowledges it. As above for a lost row.
+ */
 static __always_inline void flow_endpoint_packet(struct flow_key *key, struct flow_ref *flow,
-						 __u8 tcp_flags)
+						 const struct pkt *p)
 {
 	__u32 have = flow->row->flags, set = FLOW_REPLIED;
+	__u16 proof = flow->row->proof;
 
 	if (key->proto == IPPROTO_TCP) {
-		if (tcp_flags & TCP_RST)
+		if (p->tcp_flags & TCP_RST)
 			set = FLOW_CLOSED;
-		else if (tcp_flags & TCP_FIN)
+		else if (p->tcp_flags & TCP_FIN)
 			set |= FLOW_FIN_ENDPOINT | (have & FLOW_FIN_CLIENT ? FLOW_CLOSED : 0);
+		if (flow->pending && !(p->tcp_flags & TCP_RST))
+			proof = p->tcp_next;
 	}
-	if (set & ~have)
-		flow_mark(key, flow->row, flow->pending, set);
-	if (flow->pending && key->proto == IPPROTO_UDP)
-		flow_promote(key, flow->row, now_seconds());
+	if (set & ~have || proof != flow->row->proof)
+		flow_mark(key, flow->row, flow->pending, set, proof);
+	if (!flow->pending)
+		return;
+	if (key->proto == IPPROTO_UDP)
+		flow_establish(key, flow);
+	else if (!(p->tcp_flags & (TCP_SYN | TCP_RST)) && flow->row->last_seen != now_seconds())
+		flow_refresh(key, flow->row, true, now_seconds());
 }
 
 /* Whether a SYN begins a new connection on a row whose last one has ended. */

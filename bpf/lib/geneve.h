@@ -51,6 +51,13 @@ _Static_assert(sizeof(struct tunnel) == 40, "tunnel");
 #define RETURN_LEN (sizeof(struct tunnel) - sizeof(struct forward_body))
 #define FORWARD_LEN sizeof(struct tunnel)
 
+/* Whether a Geneve packet is of our network and begins with an option of ours. Reserved bits are ignored. */
+static __always_inline bool tunnel_is_ours(const struct tunnel *t)
+{
+	return (t->geneve.vni_be & bpf_htonl(0xffffff00)) == bpf_htonl(cfg_geneve_vni << 8) &&
+	       t->geneve.version_len & 0x3f && t->option.class_be == OPTION_CLASS;
+}
+
 /* Bytes that the tunnel adds in front of the inner packet: the one place that knows. */
 static __always_inline __u32 tunnel_overhead(bool forward, bool outer_v4)
 {

@@ -188,6 +188,17 @@ static __always_inline int deliver_answer(struct __sk_buff *skb, __u32 to)
 }
 
 /*
+ * Whether an address is one host's: no ICMP error goes to others (RFC 1122, section 3.2.2; RFC 4443, section
+ * 2.4). The first byte tells: 0/8, 127/8, multicast and above; ::/8 holds :: and ::1, ff00::/8 is multicast.
+ */
+static __always_inline bool is_one_host(const __u8 *addr)
+{
+	if (addr_is_v4(addr))
+		return addr[12] && addr[12] != 127 && addr[12] < 224;
+	return addr[0] && addr[0] != 0xff;
+}
+
+/*
  * Answers a packet, which p describes as its sender made it, with the error that r names; the packet becomes
  * the error. Returns a verdict, or the negative drop reason where no answer may be made (the drop is counted
  * either way).
@@ -201,7 +212,8 @@ __noinline int refuse(struct __sk_buff *skb, const struct pkt *p, const struct r
 	if (!p || !r)
 		return -DROP_KERNEL_REFUSED;
 	/* No error about a later fragment (RFC 1122, section 3.2.2). */
-	if (p->fragment == FRAGMENT_LATER || p->l3_off > ETH_HLEN || !within_budget())
+	if (p->fragment == FRAGMENT_LATER || p->l3_off > ETH_HLEN || !is_one_host(p->key.src) ||
+	    !within_budget())
 		return -(int)r->reason;
 	len = p->l3_len > QUOTE_MAX ? QUOTE_MAX : p->l3_len;
 	if (len < QUOTE_MIN || bpf_skb_load_bytes(skb, p->l3_off, quote, len))

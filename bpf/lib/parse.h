@@ -30,10 +30,16 @@ struct fragment_header {
 	__u32 id;
 };
 
-/* A pointer to the transport header, which the IP length covers (what lies behind it is padding). */
-static __always_inline void *transport_header(struct __sk_buff *skb, struct pkt *p, __u32 len)
+/* Where the packet ends by its own length; what lies behind is padding, and none of its business. */
+static __always_inline __u32 packet_end_off(const struct pkt *p)
 {
-	if (p->l4_off + len > p->l3_off + p->l3_len)
+	return p->l3_off + p->l3_len;
+}
+
+/* A pointer to the transport header, which the IP length covers (what lies behind it is padding). */
+static __always_inline void *transport_header(struct __sk_buff *skb, const struct pkt *p, __u32 len)
+{
+	if (p->l4_off + len > packet_end_off(p))
 		return NULL;
 	return header(skb, p->l4_off, len);
 }
@@ -51,7 +57,10 @@ static __always_inline bool parse_ports(struct __sk_buff *skb, struct pkt *p)
 		p->key.dport_be = tcp->dest;
 		p->tcp_flags = ((__u8 *)tcp)[13];
 		p->l4_len = tcp->doff * 4;
-		return p->l4_len >= sizeof(*tcp);
+		p->tcp_ack = bpf_ntohl(tcp->ack_seq);
+		p->tcp_next = bpf_ntohl(tcp->seq) + packet_end_off(p) - p->l4_off - p->l4_len +
+			      tcp->syn + tcp->fin;
+		return p->l4_len >= sizeof(*tcp) && p->l4_off + p->l4_len <= packet_end_off(p);
 	}
 	if (p->key.proto == IPPROTO_UDP) {
 		struct udphdr *udp = transport_header(skb, p, sizeof(*udp));
@@ -177,6 +186,12 @@ static __always_inline bool parse_v6(struct __sk_buff *skb, struct pkt *p)
 	p->key.proto = ip6->nexthdr;
 	addr_copy(p->key.src, (__u8 *)&ip6->saddr);
 	addr_copy(p->key.dst, (__u8 *)&ip6->daddr);
+	/*
+	 * No packet has IPv4-mapped addresses on the wire (RFC 4291, section 2.5.5.2); one that has must not meet
+	 * the rows of an IPv4 address.
+	 */
+	if (addr_is_v4(p->key.src) || addr_is_v4(p->key.dst))
+		return false;
 	if (!is_extension(p->key.proto))
 		return true;
 	bpf_loop(MAX_EXTENSIONS, extension_next, &walk, 0);
@@ -206,22 +221,25 @@ static __always_inline bool parse_ip(struct __sk_buff *skb, __u32 off, __be16 et
 {
 	if (!parse_network(skb, off, ethertype, p))
 		return false;
-	if (p->l3_len > skb->len - p->l3_off)
+	if (p->l3_len > skb->len - p->l3_off || p->l4_off > packet_end_off(p))
 		return false;
 	return parse_ports(skb, p);
 }
 
 /*
- * Parses the packet that an ICMP error quotes at off: as parse_ip, but all that must be there of it is the
- * header chain and the ports (RFC 792 quotes no more than 8 bytes of TCP or UDP).
+ * Parses the packet that an ICMP error quotes at off, up to end: as parse_ip, but all that must be there of it
+ * is the header chain and the ports (RFC 792 quotes no more than 8 bytes of TCP or UDP).
  */
-__noinline int parse_quote(struct __sk_buff *skb, __u32 off, __be16 ethertype, struct pkt *q)
+__noinline int parse_quote(struct __sk_buff *skb, __u32 off, __be16 ethertype, __u32 end,
+			   struct pkt *q)
 {
 	__be16 *ports;
 
 	if (!q || !parse_network(skb, off, ethertype, q) || q->fragment == FRAGMENT_LATER)
 		return false;
 	if (q->key.proto != IPPROTO_TCP && q->key.proto != IPPROTO_UDP)
+		return false;
+	if (q->l4_off + QUOTED_L4 > end)
 		return false;
 	ports = header(skb, q->l4_off, QUOTED_L4);
 	if (!ports)

@@ -43,11 +43,13 @@ enum fragment {
 
 struct pkt {
 	struct flow_key key; /* addresses, ports, protocol; kind is the caller's */
-	__u32 l3_off;	     /* from skb->data */
-	__u32 l4_off;
-	__u32 l3_len;  /* from the IP header: header and payload */
-	__u8 family;   /* AF_INET or AF_INET6 */
-	__u8 fragment; /* enum fragment */
+	__u16 l3_off;	     /* from skb->data */
+	__u16 l4_off;
+	__u32 l3_len;	/* from the IP header: header and payload */
+	__u16 tcp_next; /* low 16 bits of the sequence number behind this segment */
+	__u16 tcp_ack;	/* and of its acknowledgement number */
+	__u8 family;	/* AF_INET or AF_INET6 */
+	__u8 fragment;	/* enum fragment */
 	__u8 tcp_flags;
 	__u8 l4_len;	/* transport header, bytes */
 	__u8 tos;	/* DSCP and ECN: IPv4 TOS or IPv6 traffic class */

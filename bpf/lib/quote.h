@@ -27,10 +27,15 @@ static __always_inline bool is_icmp_error(const struct pkt *p)
 	       p->icmp_type <= ICMP6_ERROR_LAST;
 }
 
-/* Parses what an ICMP error quotes. */
+/*
+ * Parses what an ICMP error quotes. False also if the error does not go to who sent that (RFC 792, RFC 4443,
+ * section 2.4): then it is in transit, or forged.
+ */
 static __always_inline bool quote_of(struct __sk_buff *skb, const struct pkt *p, struct pkt *q)
 {
-	return parse_quote(skb, p->l4_off + ICMP_LEN, ethertype_of(p->family), q);
+	return parse_quote(skb, p->l4_off + ICMP_LEN, ethertype_of(p->family), packet_end_off(p),
+			   q) &&
+	       addr_equal(q->key.src, p->key.dst);
 }
 
 /* The key of the packets that go the other way than the quoted one. */
@@ -93,7 +98,8 @@ static __always_inline int quote_checksum(struct __sk_buff *skb, const struct pk
 	__u16 from, updated;
 	__s64 sum;
 
-	if (bpf_skb_load_bytes(skb, checksum_off(q), &from, sizeof(from)))
+	if (checksum_off(q) + sizeof(from) > packet_end_off(p) ||
+	    bpf_skb_load_bytes(skb, checksum_off(q), &from, sizeof(from)))
 		return 0;
 	if (!from && q->key.proto == IPPROTO_UDP)
 		return 0;

@@ -95,11 +95,9 @@ __noinline int tunnel_push(struct __sk_buff *skb, const struct config *cfg, cons
  * What becomes of a packet longer than its way out takes: pieces where its sender allows that (IPv4 without
  * DF), else the ICMP error that r describes. Pieces leave through ifindex.
  */
-__noinline int oversize(struct __sk_buff *skb, const struct pkt *p, const struct refusal *r,
-			__u32 ifindex)
+static __always_inline int oversize(struct __sk_buff *skb, const struct pkt *p,
+				    const struct refusal *r, __u32 ifindex)
 {
-	if (!p || !r)
-		return -DROP_TOO_BIG;
 	if (p->df || skb->gso_size)
 		return refuse(skb, p, r);
 	return send_pieces(skb, p, r->mtu, ifindex);
@@ -116,18 +114,22 @@ struct received {
 	struct socket_key target; /* forward only */
 };
 
+/* Where the outer packet ends. A GSO packet may be longer than its headers can say. */
+static __always_inline __u32 outer_end(struct __sk_buff *skb, const struct pkt *p)
+{
+	return skb->gso_size ? skb->len : packet_end_off(p);
+}
+
 /*
  * Reads a UDP packet to our tunnel port on our underlay address. Returns PASS if it is none of ours (another
  * VNI or option class), 1 if *r describes it, or a negative drop reason if it is ours but not our format.
  */
 static __noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
 {
-	struct tunnel *t = header(skb, p->l4_off, RETURN_LEN);
+	struct tunnel *t = transport_header(skb, p, RETURN_LEN);
 	__be16 ethertype;
 
-	if (!t || t->geneve.vni_be >> 8 != bpf_htonl(cfg_geneve_vni << 8) >> 8)
-		return PASS;
-	if (!(t->geneve.version_len & 0x3f) || t->option.class_be != OPTION_CLASS)
+	if (!t || !tunnel_is_ours(t))
 		return PASS;
 	r->type = t->option.type;
 	r->outer_tos = p->tos;
@@ -143,7 +145,7 @@ static __noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, st
 		if (t->geneve.version_len != 6 || t->option.len != sizeof(t->body) / 4)
 			return -DROP_TUNNEL_MALFORMED;
 		r->outer_len = p->l4_off - p->l3_off + FORWARD_LEN;
-		t = header(skb, p->l4_off, FORWARD_LEN);
+		t = transport_header(skb, p, FORWARD_LEN);
 		if (!t)
 			return -DROP_TUNNEL_MALFORMED;
 		addr_copy(r->target.addr, t->body.addr);
@@ -151,7 +153,8 @@ static __noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, st
 	} else {
 		return -DROP_TUNNEL_MALFORMED;
 	}
-	if (!parse_ip(skb, p->l3_off + r->outer_len, ethertype, &r->inner))
+	if (!parse_ip(skb, p->l3_off + r->outer_len, ethertype, &r->inner) ||
+	    packet_end_off(&r->inner) > outer_end(skb, p))
 		return -DROP_TUNNEL_INNER;
 	if (r->inner.key.proto != IPPROTO_TCP && r->inner.key.proto != IPPROTO_UDP &&
 	    !is_icmp_error(&r->inner))

@@ -5,6 +5,7 @@ package packettest
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -48,13 +49,27 @@ func (t talk) segment(src, dst uint16, flags string) packet.Part {
 	if t.w.proto == "udp" {
 		return packet.UDP(src, dst)
 	}
-	return packet.TCP(src, dst).Flags(flags)
+	// A SYN-ACK has number 1 here, and 2 acknowledges it.
+	return packet.TCP(src, dst).Flags(flags).Ack(ackOf(flags))
+}
+
+// ackOf is 0 where there is no acknowledgement.
+func ackOf(flags string) uint32 {
+	if strings.Contains(flags, "A") {
+		return 2
+	}
+	return 0
 }
 
 // client is a packet of the client's with these TCP flags.
 func (t talk) client(flags string) progrun.Out {
 	GinkgoHelper()
-	part := t.segment(clientPort, frontPort, flags)
+	return t.send(t.segment(clientPort, frontPort, flags))
+}
+
+// send is a packet of the client's.
+func (t talk) send(part packet.Part) progrun.Out {
+	GinkgoHelper()
 	if t.role == atBackend {
 		return t.n.run(ingress, tunnel(peer, self, packet.Forward(at(here, podPort)), packet.IP(client, peer), part))
 	}
@@ -109,6 +124,17 @@ var _ = Describe("The life of a flow", Label("bpf"), func() {
 				t.client("S")
 				Expect(t.n.flows()).To(Equal(t.rows("pending", "replied")), "a repeated SYN proves nothing")
 				t.client("A")
+				Expect(t.n.flows()).To(Equal(t.rows("flow", "replied")))
+			})
+			It("an acknowledgement of what the pod did not send proves nothing", func() {
+				t := newTalk(role, "tcp")
+				t.client("S")
+				t.pod("SA")
+				for _, number := range []uint32{0, 1, 3, 7777} {
+					t.send(packet.TCP(clientPort, frontPort).Flags("A").Ack(number))
+				}
+				Expect(t.n.flows()).To(Equal(t.rows("pending", "replied")))
+				t.send(packet.TCP(clientPort, frontPort).Flags("A").Ack(2))
 				Expect(t.n.flows()).To(Equal(t.rows("flow", "replied")))
 			})
 			It("bare ACKs never leave the half-open table", func() {

@@ -111,7 +111,7 @@ type BeepFlow struct {
 	TunnelPortBe uint16
 	ClientMac    [6]uint8
 	UplinkMac    [6]uint8
-	Pad          [2]uint8
+	Proof        uint16
 }
 
 type BeepFlowFlag uint32

@@ -29,7 +29,7 @@ var golden = map[string]string{
 	"ring_block":   "1024 index@0:1024",
 	"flow_key":     "40 src@0:16 dst@16:16 sport_be@32:2 dport_be@34:2 proto@36:1 kind@37:1 pad@38:2",
 	"flow": "72 nat_addr@0:16 peer@16:16 uplink@32:4 front_id@36:4 last_seen@40:4 epoch@44:4 flags@48:4 " +
-		"nat_port_be@52:2 client_port_be@54:2 tunnel_port_be@56:2 client_mac@58:6 uplink_mac@64:6 pad@70:2",
+		"nat_port_be@52:2 client_port_be@54:2 tunnel_port_be@56:2 client_mac@58:6 uplink_mac@64:6 proof@70:2",
 	"source_key":     "24 prefixlen@0:4 front_id@4:4 addr@8:16",
 	"affinity_key":   "24 client@0:16 front_id@16:4 pad@20:4",
 	"affinity":       "44 endpoint@0:36 generation@36:4 last_seen@40:4",
