@@ -195,7 +195,8 @@ func (c *ControlPlane) startServer(ctx context.Context, args []string) error {
 
 // startControllers starts the controller manager and waits until its controllers run.
 func (c *ControlPlane) startControllers(ctx context.Context, args []string) error {
-	kubeconfig, err := c.Kubeconfig("system:kube-controller-manager")
+	// An administrator: upstream's manager has its rights by an account for each controller, and takes seconds to make them.
+	kubeconfig, err := c.Kubeconfig("system:kube-controller-manager", "system:masters")
 	if err != nil {
 		return err
 	}

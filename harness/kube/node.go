@@ -13,6 +13,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -186,6 +187,11 @@ func (c *ControlPlane) Objects(ctx context.Context) string {
 	slices, errSlices := c.Client.DiscoveryV1().EndpointSlices("").List(ctx, all)
 	pods, errPods := core.Pods("").List(ctx, all)
 	events, errEvents := core.Events("").List(ctx, all)
+	omitManagers(nodes.Items, func(o *corev1.Node) *metav1.ObjectMeta { return &o.ObjectMeta })
+	omitManagers(services.Items, func(o *corev1.Service) *metav1.ObjectMeta { return &o.ObjectMeta })
+	omitManagers(slices.Items, func(o *discoveryv1.EndpointSlice) *metav1.ObjectMeta { return &o.ObjectMeta })
+	omitManagers(pods.Items, func(o *corev1.Pod) *metav1.ObjectMeta { return &o.ObjectMeta })
+	omitManagers(events.Items, func(o *corev1.Event) *metav1.ObjectMeta { return &o.ObjectMeta })
 	errs := errors.Join(errNodes, errServices, errSlices, errPods, errEvents)
 	text, err := yaml.Marshal(map[string]any{
 		"nodes": nodes.Items, "services": services.Items, "endpointSlices": slices.Items, "pods": pods.Items, "events": events.Items,
@@ -194,4 +200,11 @@ func (c *ControlPlane) Objects(ctx context.Context) string {
 		return fmt.Sprintf("%s\n%v\n", text, errs)
 	}
 	return string(text)
+}
+
+// omitManagers drops who wrote which field: most of an object's text, and of no use to a reader of a failure.
+func omitManagers[T any](objects []T, meta func(*T) *metav1.ObjectMeta) {
+	for i := range objects {
+		meta(&objects[i]).ManagedFields = nil
+	}
 }

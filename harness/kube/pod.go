@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/beep-lb/beep/harness/topo"
@@ -111,4 +112,28 @@ func setReady(pod *corev1.Pod, ready bool) {
 			Type: kind, Status: status, LastTransitionTime: metav1.Now(),
 		})
 	}
+}
+
+// AwaitEndpoints waits until the EndpointSlices of a Service have so many ready addresses, over both families.
+func (c *ControlPlane) AwaitEndpoints(ctx context.Context, namespace, service string, count int) error {
+	return c.ControllerManager.await(ctx, func(ctx context.Context) error {
+		list, err := c.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: discoveryv1.LabelServiceName + "=" + service,
+		})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, slice := range list.Items {
+			for _, endpoint := range slice.Endpoints {
+				if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+					ready += len(endpoint.Addresses)
+				}
+			}
+		}
+		if ready != count {
+			return fmt.Errorf("service %s has %d ready addresses, want %d", service, ready, count)
+		}
+		return nil
+	})
 }
