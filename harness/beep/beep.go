@@ -186,15 +186,10 @@ func (d *Daemon) Restart() error {
 	if d.Running() {
 		return fmt.Errorf("beep on %s: start: it runs already", d.node)
 	}
-	cmd := exec.Command(d.binary, append([]string{"run", "--pin-dir", d.pinDir}, d.args...)...)
-	cmd.Stdout, cmd.Stderr = &d.log, &d.log
-	process, err := d.ns.Start(cmd)
+	process, err := d.launch(nil)
 	if err != nil {
-		return fmt.Errorf("beep on %s: %w", d.node, err)
+		return err
 	}
-	d.mu.Lock()
-	d.process = process
-	d.mu.Unlock()
 	if err := d.waitReady(process); err != nil {
 		return fmt.Errorf("beep on %s: wait until it serves: %w\nlog:\n%s", d.node, err, d.Log())
 	}

@@ -18,6 +18,8 @@ func TestFixturesOfATopology(t *testing.T) {
 	web := beep.Service{Proto: model.TCP, Port: 80, TargetPort: 8080, Pods: []string{"pod-a1", "pod-b1"}}
 	dns := beep.Service{Proto: model.UDP, Port: 53, Pods: []string{"pod-b1"}, Affinity: true}
 	empty := beep.Service{Proto: model.TCP, Port: 81}
+	some := beep.Service{Proto: model.TCP, Port: 82, Affinity: true, Timeout: 5, Sources: []string{"198.51.100.0/24", "2001:db8:c::/64"}}
+	nobody := beep.Service{Proto: model.TCP, Port: 83, Sources: []string{}}
 	for _, tc := range []struct {
 		name     string
 		plan     topo.Plan
@@ -52,6 +54,14 @@ front=TCP/192.0.2.12:80,10.42.2.11:8080`},
 		{"a front without endpoints", topo.OneLAN(1, topo.Options{Families: topo.V4}), "node-a", topo.V4, []beep.Service{empty}, `
 node=192.0.2.11
 front=TCP/192.0.2.11:81`},
+		{"limited to some clients, and to none", topo.OneLAN(1, topo.Options{Families: topo.V4}), "node-a", topo.V4,
+			[]beep.Service{some, nobody}, `
+node=192.0.2.11
+front=TCP/192.0.2.11:82:affinity=5
+source=TCP/192.0.2.11:82,198.51.100.0/24
+source=TCP/192.0.2.11:82,2001:db8:c::/64
+front=TCP/192.0.2.11:83
+source=TCP/192.0.2.11:83`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := beep.Fixtures(&tc.plan, tc.node, tc.underlay, tc.services)

@@ -18,6 +18,8 @@ type Service struct {
 	TargetPort uint16        // that the pods listen on; 0 is Port
 	Pods       []string      // none makes fronts that have no endpoint
 	Affinity   bool          // sessionAffinity: ClientIP
+	Timeout    int           // of the affinity, in seconds; 0 is the default
+	Sources    []string      // ranges of clients; nil is everybody, and an empty list nobody
 	Underlay   topo.Families // of its tunnels; 0 is that of the call
 }
 
@@ -38,6 +40,7 @@ func Fixtures(plan *topo.Plan, node string, underlay topo.Families, services []S
 		}
 		for _, addr := range plan.Addrs(node) {
 			fixtures = append(fixtures, frontFixtures(plan, node, cmp.Or(service.Underlay, underlay), service, addr)...)
+			fixtures = append(fixtures, sourceFixtures(service, addr)...)
 		}
 	}
 	return fixtures
@@ -66,6 +69,9 @@ func frontFixtures(plan *topo.Plan, node string, underlay topo.Families, service
 	if service.Affinity {
 		suffix = ":affinity"
 	}
+	if service.Timeout > 0 {
+		suffix += fmt.Sprintf("=%d", service.Timeout)
+	}
 	name := "front=" + service.socket(front, service.Port).String()
 	if len(service.Pods) == 0 {
 		return []string{name + suffix}
@@ -81,6 +87,21 @@ func frontFixtures(plan *topo.Plan, node string, underlay topo.Families, service
 			endpoint.Peer = tunnelAddr(plan, host, underlay, front)
 		}
 		fixtures = append(fixtures, fmt.Sprintf("%s,%s%s", name, endpoint, suffix))
+	}
+	return fixtures
+}
+
+func sourceFixtures(service Service, front netip.Addr) []string {
+	if service.Sources == nil {
+		return nil
+	}
+	name := "source=" + service.socket(front, service.Port).String()
+	if len(service.Sources) == 0 {
+		return []string{name}
+	}
+	var fixtures []string
+	for _, source := range service.Sources {
+		fixtures = append(fixtures, name+","+source)
 	}
 	return fixtures
 }
