@@ -61,7 +61,8 @@ func CatchUp(name string, from, to *ebpf.Map, guard Guard) (uint32, error) {
 	var err error
 	switch name {
 	case bpfobj.BeepMapAFFINITY:
-		found, err = copyWhere[bpfobj.BeepAffinityKey](from, to, guard, func(old, now bpfobj.BeepAffinity) bool { return later(old.LastSeen, now.LastSeen) })
+		newer := func(old, now bpfobj.BeepAffinity) bool { return later(old.LastSeen, now.LastSeen) }
+		found, err = copyWhere[bpfobj.BeepAffinityKey](from, to, guard, newer)
 	case bpfobj.BeepMapFRAGMENTS: // a datagram's ports never change
 		found, err = copyWhere[bpfobj.BeepFragmentKey](from, to, guard, func(_, _ bpfobj.BeepFragmentPorts) bool { return false })
 	default:

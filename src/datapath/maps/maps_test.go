@@ -206,7 +206,7 @@ func TestWhatNoRowCanHold(t *testing.T) {
 			{"a peer with a zone", func() error { return m.PutPeer(zoned) }, "zone"},
 			{"no peer", func() error { return m.PutPeer(netip.Addr{}) }, "unmapped"},
 			{"any address", func() error { return m.PutPeer(netip.IPv6Unspecified()) }, "unicast"},
-			{"another protocol", func() error { return m.PutTarget(model.Socket{Addr: good.Addr, Port: 1, Proto: 132}) }, "proto 132"},
+			{"another protocol", func() error { return m.PutTarget(model.Socket{Addr: good.Addr, Port: 1, Proto: 132}) }, "SCTP"},
 			{"a front without id", func() error { return m.PutFront(FrontMeta{Socket: good}) }, "id 0"},
 			{"a mapped front", func() error {
 				return m.PutFront(FrontMeta{Socket: model.Socket{Addr: mapped, Proto: model.TCP}, ID: 1})
