@@ -21,6 +21,7 @@ type Controller struct {
 	latency   prometheus.Histogram
 	failures  prometheus.Counter
 	steps     *prometheus.CounterVec
+	swept     *prometheus.CounterVec
 	leftOut   *prometheus.GaugeVec
 	objects   *prometheus.GaugeVec
 	isReady   prometheus.GaugeFunc
@@ -38,6 +39,7 @@ func NewController(version string, ready func() error) *Controller {
 			Buckets: []float64{.001, .003, .01, .03, .1, .3, 1, 3, 10}}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: reconcileFailedName, Help: reconcileFailedHelp}),
 		steps:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: stepsName, Help: stepsHelp}, []string{"object", "action"}),
+		swept:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: departedName, Help: departedHelp}, []string{"kind"}),
 		leftOut:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: leftOutName, Help: leftOutHelp}, []string{"reason"}),
 		objects:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: objectsName, Help: objectsHelp}, []string{"kind"}),
 		buildInfo: prometheus.NewGauge(prometheus.GaugeOpts{Name: controllerInfoName, Help: controllerInfoHelp, ConstLabels: prometheus.Labels{
@@ -50,13 +52,10 @@ func NewController(version string, ready func() error) *Controller {
 		return 1
 	})
 	c.buildInfo.Set(1)
-	c.registry.MustRegister(c.latency, c.failures, c.steps, c.leftOut, c.objects, c.isReady, c.buildInfo,
+	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects, c.isReady, c.buildInfo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return c
 }
-
-// Register adds a collector of another part of the controller.
-func (c *Controller) Register(collector prometheus.Collector) { c.registry.MustRegister(collector) }
 
 // Reconciled counts one run that brought the maps to the desired state, or failed to.
 func (c *Controller) Reconciled(took time.Duration, err error) {
@@ -68,6 +67,9 @@ func (c *Controller) Reconciled(took time.Duration, err error) {
 
 // Stepped counts one change of the maps, by what it was about and what happened to it.
 func (c *Controller) Stepped(object, action string) { c.steps.WithLabelValues(object, action).Inc() }
+
+// Swept counts rows that went because of their endpoint, by its reason.
+func (c *Controller) Swept(kind string, rows int) { c.swept.WithLabelValues(kind).Add(float64(rows)) }
 
 // LeftOut replaces how many things are left out, by the name of the reason.
 func (c *Controller) LeftOut(counts map[string]int) {

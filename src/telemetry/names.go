@@ -36,6 +36,8 @@ const (
 	reconcileFailedHelp = "Runs after which the maps were not as desired; each is tried again."
 	stepsName           = "beep_controller_steps_total"
 	stepsHelp           = "Changes of the maps."
+	departedName        = "beep_controller_sweep_removed_total"
+	departedHelp        = "Flow and affinity rows that went because their endpoint did."
 	leftOutName         = "beep_controller_left_out"
 	leftOutHelp         = "Things that are not served, by the reason."
 	objectsName         = "beep_controller_objects"

@@ -101,11 +101,13 @@ func (d *Directory) reload() error {
 		if again {
 			return nil
 		}
+		d.ring() // whoever shows the fault
 		return err
 	}
 	if d.fault != nil {
 		d.log.Info("manifests are right again")
 		d.fault = nil
+		d.ring()
 	}
 	if snapshot := m.snapshot(); !d.read || !reflect.DeepEqual(snapshot, d.snapshot) {
 		d.snapshot, d.read = snapshot, true
