@@ -234,7 +234,9 @@ func (c *ControlPlane) Config(user string, groups ...string) (*rest.Config, erro
 	return &rest.Config{
 		Host:            "https://" + Server.String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem, CertData: pair.cert, KeyData: pair.key},
-		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf + ",application/json"},
+		ContentConfig: rest.ContentConfig{
+			ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf + ",application/json",
+		},
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return c.ns.DialContext(ctx, network, address)
 		},
@@ -255,11 +257,15 @@ func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error)
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	path := filepath.Join(c.dir, strings.NewReplacer(":", "-", "/", "-").Replace(user)+".kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
+	// A file a call: programs of one user may start at once.
+	file, err := os.CreateTemp(c.dir, strings.NewReplacer(":", "-", "/", "-").Replace(user)+"-*.kubeconfig")
+	if err == nil {
+		err = errors.Join(file.Close(), clientcmd.WriteToFile(*config, file.Name()))
+	}
+	if err != nil {
 		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
 	}
-	return path, nil
+	return file.Name(), nil
 }
 
 // NodeKubeconfig is Kubeconfig for a node's own identity, as its kubelet has it.

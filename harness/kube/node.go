@@ -75,7 +75,8 @@ func NodeOf(plan *topo.Plan, name string) *corev1.Node {
 	for _, family := range []topo.Families{topo.V4, topo.V6} {
 		for _, addr := range plan.Addrs(name) {
 			if family.Has(addr) {
-				node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()})
+				internal := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()}
+				node.Status.Addresses = append(node.Status.Addresses, internal)
 			}
 		}
 	}
