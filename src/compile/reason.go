@@ -96,7 +96,7 @@ var meanings = [codes]meaning{
 	LoadBalancerIPIgnored: {"LoadBalancerIPIgnored", true, "spec.loadBalancerIP %s is ignored", "remove it: a front is on the nodes' own addresses"},
 	ForeignStatus: {"ForeignStatus", true, "its status lists %s, which is no node's",
 		"have beep alone write the status (disable the other load balancer), or remove the entry"},
-	NoEndpoints: {"NoEndpoints", false, "no endpoint can be used on this node", "see the endpoints' own reasons, if there are any"},
+	NoEndpoints: {"NoEndpoints", false, "no %s endpoint can be used on this node", "see the endpoints' own reasons, if there are any"},
 
 	SCTPUnsupported: {"SCTPUnsupported", true, "beep does not balance SCTP", "use TCP or UDP"},
 	PortReserved:    {"PortReserved", true, "the port is reserved: %s", "choose another port, or change --reserved-ports"},
