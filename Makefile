@@ -34,8 +34,9 @@ deps: ## install what builds and tests need, from Debian's archive (quick when a
 
 # The version comes from git through -ldflags: -buildvcs would fail in a checkout that another user owns.
 .PHONY: build
-build: ## build bin/beep (static, reproducible, version from git)
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/beep ./src/cmd/beep
+build: ## build bin/beep and bin/beep-controller (static, reproducible, version from git)
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ \
+		./src/cmd/beep ./src/cmd/beep-controller
 
 .PHONY: generate
 generate: ## compile bpf/ with clang-19 and write its Go types

@@ -23,8 +23,9 @@ type Controller struct {
 	NodeIPs  []string `name:"node-ip" placeholder:"ADDRESS" help:"Address of this node in the underlay (repeatable, one a family); default: the InternalIPs of the Node."`
 	PodCIDRs []string `name:"pod-cidr" placeholder:"PREFIX" help:"Addresses of this node's pods (repeatable, one a family); default: those of the Node."`
 
-	Kubeconfig string `name:"kubeconfig" env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server, with an X.509 client certificate; default: the pod's service account."`
-	Manifests  string `name:"manifests" placeholder:"DIR" help:"Read Services, EndpointSlices and Nodes from the YAML files of a directory instead of an API server."`
+	Kubeconfig    string `name:"kubeconfig" env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server, with an X.509 client certificate; default: the pod's service account."`
+	SeedNamespace string `name:"seed-namespace" placeholder:"NAMESPACE" help:"Namespace of the Secret that holds the hash seed; default: that of the pod, or of the kubeconfig's context."`
+	Manifests     string `name:"manifests" placeholder:"DIR" help:"Read Services, EndpointSlices and Nodes from the YAML files of a directory instead of an API server."`
 
 	LoadBalancerClass string `name:"load-balancer-class" env:"BEEP_LOAD_BALANCER_CLASS" placeholder:"CLASS" help:"Serve the Services of this loadBalancerClass; default: those without a class."`
 	ReservedPorts     string `name:"reserved-ports" env:"BEEP_RESERVED_PORTS" default:"22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp" placeholder:"PORTS" help:"Ports of the nodes that no Service may take: PORT/PROTOCOL or FIRST-LAST/PROTOCOL, separated by commas."`

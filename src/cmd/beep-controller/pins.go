@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
+	"github.com/beep-lb/beep/src/reconcile"
+)
+
+const (
+	// lookAtPins is how often the pins are looked at: `beep run` replaces maps when it is upgraded or resized.
+	lookAtPins = time.Second
+	// patience is how often a wait that goes on is logged.
+	patience = time.Minute
+)
+
+// pins are the maps of this node, which `beep run` makes and may replace.
+type pins struct {
+	path string
+
+	lock sync.Mutex
+	// rows are the maps, nil before Open.
+	rows       *maps.Kernel
+	reconciler *reconcile.Reconciler
+	// print tells these maps from their successors.
+	print string
+}
+
+// wait opens the maps as soon as they are there.
+func (p *pins) wait(ctx context.Context, log *slog.Logger) error {
+	var complained time.Time
+	for {
+		_, _, err := p.current()
+		if err == nil {
+			return nil
+		}
+		if time.Since(complained) >= patience {
+			log.Warn("waiting for the maps of beep run", "pin_dir", p.path, "error", err)
+			complained = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAtPins):
+		}
+	}
+}
+
+// current returns the maps that are pinned now. They are closed when others take their place: for one goroutine.
+func (p *pins) current() (*maps.Kernel, *reconcile.Reconciler, error) {
+	print, err := fingerprint(p.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.rows != nil && print == p.print {
+		return p.rows, p.reconciler, nil
+	}
+	rows, err := maps.Open(p.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.rows != nil {
+		p.rows.Close()
+	}
+	p.rows, p.print, p.reconciler = rows, print, reconcile.New(rows, time.Now)
+	return p.rows, p.reconciler, nil
+}
+
+// watch tells of maps that were replaced, until ctx ends.
+func (p *pins) watch(ctx context.Context, replaced func()) {
+	ticks := time.NewTicker(lookAtPins)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		print, err := fingerprint(p.path)
+		p.lock.Lock()
+		other := err == nil && print != p.print
+		p.lock.Unlock()
+		if other {
+			replaced()
+		}
+	}
+}
+
+// serving says whether the maps hold fronts. If they cannot be read it is taken that they do.
+func (p *pins) serving() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.rows == nil {
+		return true
+	}
+	fronts, err := p.rows.Fronts()
+	return err != nil || len(fronts) > 0
+}
+
+// close closes the maps; what is pinned lives on.
+func (p *pins) close() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.rows != nil {
+		p.rows.Close()
+	}
+}
+
+// fingerprint tells the maps that are pinned from others that take their names: a pin is an inode, and one that is
+// renamed over another keeps its own.
+func fingerprint(path string) (string, error) {
+	dir, err := pinfs.Open(path)
+	if err != nil {
+		return "", err
+	}
+	names, err := dir.Maps()
+	if err != nil {
+		return "", err
+	}
+	var print strings.Builder
+	for _, name := range names {
+		var stat unix.Stat_t
+		if err := unix.Stat(dir.MapPath(name), &stat); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it was just renamed
+			}
+			return "", &os.PathError{Op: "stat", Path: dir.MapPath(name), Err: err}
+		}
+		fmt.Fprintf(&print, "%s %d\n", name, stat.Ino)
+	}
+	return print.String(), nil
+}

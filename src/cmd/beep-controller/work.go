@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/beep-lb/beep/src/compile"
+	"github.com/beep-lb/beep/src/datapath/maps"
+	"github.com/beep-lb/beep/src/model"
+	"github.com/beep-lb/beep/src/reconcile"
+	"github.com/beep-lb/beep/src/telemetry"
+	"github.com/beep-lb/beep/src/watch"
+)
+
+// errNodeUnknown keeps a controller that does not know its node from emptying the maps of it.
+var errNodeUnknown = errors.New("the maps stay as they are")
+
+// worker brings the maps to what the source says. Its methods are for one goroutine.
+type worker struct {
+	source watch.Source
+	self   compile.Self
+	seed   func() [16]byte
+	// rows returns the maps to work on.
+	rows       func() (*maps.Kernel, *reconcile.Reconciler, error)
+	departures *departures
+	ready      *readyFile
+	told       *telemetry.Controller
+	log        *slog.Logger
+	// after, if set, gets what every run came to.
+	after func(outcome) error
+
+	reasons map[compile.Reason]bool
+	// failure is the last one, and failed when it was logged: one that goes on is logged once in a while.
+	failure string
+	failed  time.Time
+}
+
+// outcome is what one run came to.
+type outcome struct {
+	snapshot model.Snapshot
+	reasons  []compile.Reason
+	// refused are the Services that do not fit into the maps.
+	refused []model.ObjectKey
+}
+
+// run is the work of a reconcile.Runner.
+func (w *worker) run(context.Context) (again time.Time, err error) {
+	snapshot, complete := w.source.Snapshot()
+	if !complete {
+		return time.Time{}, nil
+	}
+	start := time.Now()
+	again, err = w.apply(snapshot)
+	w.told.Reconciled(time.Since(start), err)
+	w.complain(err)
+	if err != nil && !onlyCapacity(err) {
+		w.ready.because(err)
+		return again, err
+	}
+	created, readyErr := w.ready.create()
+	if created {
+		w.log.Info("ready: the maps are as desired")
+	}
+	return again, errors.Join(err, readyErr)
+}
+
+// apply makes the maps as the snapshot asks.
+func (w *worker) apply(snapshot model.Snapshot) (again time.Time, err error) {
+	w.told.Known(len(snapshot.Services), len(snapshot.Slices), len(snapshot.Nodes))
+	desired, reasons := compile.Datapath(snapshot, w.self)
+	w.report(reasons)
+	for _, reason := range reasons {
+		if reason.Code == compile.NodeUnknown {
+			return time.Time{}, fmt.Errorf("%w: %s", errNodeUnknown, reason)
+		}
+	}
+	desired.Seed = w.seed()
+	rows, reconciler, err := w.rows()
+	if err != nil {
+		return time.Time{}, err
+	}
+	w.departures.take(snapshot)
+	sweepErr := w.departures.before(&desired)
+	steps, err := reconciler.Apply(desired)
+	for _, step := range steps {
+		w.told.Stepped(step.Object, string(step.Action))
+		w.logStep(step)
+	}
+	err = errors.Join(err, sweepErr, w.departures.after(snapshot))
+	if w.after != nil {
+		held, readErr := rows.Fronts()
+		if readErr != nil {
+			return time.Time{}, errors.Join(err, readErr)
+		}
+		err = errors.Join(err, w.after(outcome{snapshot, reasons, refused(snapshot, desired, held, reasons)}))
+	}
+	if err != nil {
+		return time.Time{}, err // the runner's pauses decide
+	}
+	again, due := reconciler.Due()
+	if late := w.departures.due(); !late.IsZero() && (!due || late.Before(again)) {
+		again = late
+	}
+	return again, nil
+}
+
+func (w *worker) logStep(step reconcile.Step) {
+	level := slog.LevelInfo
+	if step.Action == reconcile.Collected {
+		level = slog.LevelDebug // the line of the front's change told of it
+	}
+	attributes := []slog.Attr{slog.String("name", step.Name)}
+	if step.Detail != "" {
+		attributes = append(attributes, slog.String("now", step.Detail))
+	}
+	w.log.LogAttrs(context.Background(), level, step.Object+" "+string(step.Action), attributes...)
+}
+
+// report counts what is left out, and logs what was not before: a line each for what a person must act on.
+func (w *worker) report(reasons []compile.Reason) {
+	counts := map[string]int{}
+	now := make(map[compile.Reason]bool, len(reasons))
+	for _, reason := range reasons {
+		counts[reason.Code.String()]++
+		now[reason] = true
+		if w.reasons[reason] {
+			continue
+		}
+		level := slog.LevelDebug
+		if reason.Code.Event() {
+			level = slog.LevelWarn
+		}
+		w.log.Log(context.Background(), level, "left out", "reason", reason.Code.String(), "what", reason.Subject(),
+			"why", reason.Text(), "remedy", reason.Remedy())
+	}
+	w.reasons = now
+	w.told.LeftOut(counts)
+}
+
+// complain logs a failure that is new or goes on for long, and its end.
+func (w *worker) complain(err error) {
+	switch {
+	case err == nil && w.failure != "":
+		w.log.Info("the maps are as desired again")
+		w.failure = ""
+	case err == nil, err.Error() == w.failure && time.Since(w.failed) < patience:
+	default:
+		w.log.Error("the maps are not as desired, trying on", "error", err)
+		w.failure, w.failed = err.Error(), time.Now()
+	}
+}
+
+// onlyCapacity says that all that failed does not fit: what fits is in force, and waiting does not help.
+func onlyCapacity(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // its parts are looked at one by one
+		for _, part := range joined.Unwrap() {
+			if part != nil && !onlyCapacity(part) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.Is(err, maps.ErrCapacity)
+}
+
+// claim is a port of a Service, or with Port 0 all of it.
+type claim struct {
+	service model.ObjectKey
+	proto   model.Proto
+	port    uint16
+}
+
+// refused are the Services of which a front is desired and not in the maps, sorted.
+func refused(snapshot model.Snapshot, desired model.Desired, held []maps.FrontMeta, reasons []compile.Reason) []model.ObjectKey {
+	there := make(map[model.Socket]bool, len(held))
+	for _, front := range held {
+		there[front.Socket] = true
+	}
+	lacking := map[claim]bool{} // of nobody yet
+	for _, front := range desired.Fronts {
+		if !there[front.Socket] {
+			lacking[claim{proto: front.Proto, port: front.Port}] = true
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	not := map[claim]bool{}
+	for _, reason := range reasons {
+		switch reason.Code {
+		case compile.ForeignClass, compile.ForeignProxy, compile.Deleting:
+			not[claim{service: reason.Service}] = true
+		case compile.PortConflict:
+			not[claim{reason.Service, reason.Proto, reason.Port}] = true
+		}
+	}
+	var keys []model.ObjectKey
+	for _, service := range snapshot.Services {
+		owns := func(port model.ServicePort) bool {
+			return lacking[claim{proto: port.Proto, port: port.Port}] && !not[claim{service.ObjectKey, port.Proto, port.Port}]
+		}
+		if !not[claim{service: service.ObjectKey}] && slices.ContainsFunc(service.Ports, owns) {
+			keys = append(keys, service.ObjectKey)
+		}
+	}
+	slices.SortFunc(keys, model.ObjectKey.Compare)
+	return keys
+}
