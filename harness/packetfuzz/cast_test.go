@@ -5,6 +5,7 @@ package packetfuzz
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
@@ -94,6 +95,9 @@ func transport(proto model.Proto, src, dst uint16, flags string) packet.Part {
 		return packet.UDP(src, dst)
 	}
 	segment := packet.TCP(src, dst).Flags(flags)
+	if strings.Contains(flags, "A") {
+		segment = segment.Ack(12) // what acknowledges a SYN-ACK of number 1 with 10 bytes
+	}
 	if flags == "S" || flags == "SA" {
 		segment = segment.MSS(1460)
 	}

@@ -65,7 +65,7 @@ func (e *event) checkFlow(key bpfobj.BeepFlowKey, row bpfobj.BeepFlow, said map[
 		return errors.New("unknown kind")
 	case !isFlowProto(key.Proto):
 		return errors.New("unknown protocol")
-	case key.Pad != ([2]uint8{}) || row.Pad != ([2]uint8{}):
+	case key.Pad != ([2]uint8{}):
 		return errors.New("pad is not zero")
 	case !oneFamily(key.Src, key.Dst) || !oneFamily(key.Src, row.NatAddr):
 		return errors.New("addresses of two families")

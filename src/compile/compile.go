@@ -125,7 +125,9 @@ func (v *view) fronts(service *model.Service, ports []portVerdict, targets map[m
 }
 
 // endpoints are those that new flows of one port and family go to from this node.
-func (v *view) endpoints(service *model.Service, port model.ServicePort, family model.Family, targets map[model.Socket]bool) []model.Endpoint {
+func (v *view) endpoints(
+	service *model.Service, port model.ServicePort, family model.Family, targets map[model.Socket]bool,
+) []model.Endpoint {
 	candidates, skipped := v.candidates(service, port, family)
 	var admitted []candidate
 	for _, c := range candidates {

@@ -87,13 +87,15 @@ type meaning struct {
 
 var meanings = [codes]meaning{
 	ForeignClass: {"ForeignClass", false, "its loadBalancerClass is %s", "another load balancer serves it; see --load-balancer-class"},
-	ForeignProxy: {"ForeignProxy", false, "it has the label service.kubernetes.io/service-proxy-name", "remove the label to have beep serve it"},
-	Deleting:     {"Deleting", false, "it is being deleted", "nothing, or remove the finalizer that holds it"},
+	ForeignProxy: {"ForeignProxy", false, "it has the label service.kubernetes.io/service-proxy-name",
+		"remove the label to have beep serve it"},
+	Deleting: {"Deleting", false, "it is being deleted", "nothing, or remove the finalizer that holds it"},
 	NoAddressFamily: {"NoAddressFamily", true, "there is no node address of its family %s",
 		"give the nodes an address of that family, or change spec.ipFamilies"},
 	InvalidSourceRange: {"InvalidSourceRange", true, "the source range %s is no ADDRESS/BITS, and admits nobody",
 		"correct spec.loadBalancerSourceRanges"},
-	LoadBalancerIPIgnored: {"LoadBalancerIPIgnored", true, "spec.loadBalancerIP %s is ignored", "remove it: a front is on the nodes' own addresses"},
+	LoadBalancerIPIgnored: {"LoadBalancerIPIgnored", true, "spec.loadBalancerIP %s is ignored",
+		"remove it: a front is on the nodes' own addresses"},
 	ForeignStatus: {"ForeignStatus", true, "its status lists %s, which is no node's",
 		"have beep alone write the status (disable the other load balancer), or remove the entry"},
 	NoEndpoints: {"NoEndpoints", false, "no %s endpoint can be used on this node", "see the endpoints' own reasons, if there are any"},
@@ -136,7 +138,8 @@ var meanings = [codes]meaning{
 	MassLossHeld: {"MassLossHeld", true, "its controller was lost together with more than half of all, and it stays published",
 		"see whether they are alive or the API server does not hear them"},
 
-	MapFull:               {"MapFull", false, "the Service does not fit into the node's maps", "raise --max-fronts or --endpoints-per-front there"},
+	MapFull: {"MapFull", false, "the Service does not fit into the node's maps",
+		"raise --max-fronts or --endpoints-per-front there"},
 	NodeWithoutFamily:     {"NodeWithoutFamily", false, "it has no %s address", "give it one"},
 	NodeWithoutExternalIP: {"NodeWithoutExternalIP", false, "it has no %s ExternalIP, and other nodes have", "give it one, or take theirs"},
 	NodeWithoutPod:        {"NodeWithoutPod", false, "it has no usable %s pod, and externalTrafficPolicy is Local", "nothing: others have"},

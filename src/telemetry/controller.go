@@ -42,8 +42,9 @@ func NewController(version string, ready func() error) *Controller {
 		swept:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: departedName, Help: departedHelp}, []string{"kind"}),
 		leftOut:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: leftOutName, Help: leftOutHelp}, []string{"reason"}),
 		objects:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: objectsName, Help: objectsHelp}, []string{"kind"}),
-		buildInfo: prometheus.NewGauge(prometheus.GaugeOpts{Name: controllerInfoName, Help: controllerInfoHelp, ConstLabels: prometheus.Labels{
-			"version": version, "abi": strconv.Itoa(maps.ABI), "go": runtime.Version()}}),
+		buildInfo: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: controllerInfoName, Help: controllerInfoHelp, ConstLabels: prometheus.Labels{
+				"version": version, "abi": strconv.Itoa(maps.ABI), "go": runtime.Version()}}),
 	}
 	c.isReady = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: controllerReadyName, Help: controllerReadyHelp}, func() float64 {
 		if ready() != nil {

@@ -70,7 +70,8 @@ func fileConfig(path string) (*rest.Config, string, error) {
 		return nil, "", fault(err)
 	}
 	if config.CertFile == "" && len(config.CertData) == 0 {
-		return nil, "", fault(fmt.Errorf("%w in the current context: set client-certificate and client-key of its user", ErrNoClientCertificate))
+		return nil, "", fault(
+			fmt.Errorf("%w in the current context: set client-certificate and client-key of its user", ErrNoClientCertificate))
 	}
 	// Reads the files, and checks that key and certificate belong together.
 	if _, err := rest.TLSConfigFor(config); err != nil {

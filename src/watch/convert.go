@@ -66,7 +66,8 @@ func convertService(s *corev1.Service) *model.Service {
 		service.IPFamilies = append(service.IPFamilies, convertFamily(string(family)))
 	}
 	for _, port := range s.Spec.Ports {
-		service.Ports = append(service.Ports, model.ServicePort{Name: port.Name, Proto: convertProto(port.Protocol), Port: convertPort(port.Port)})
+		service.Ports = append(service.Ports,
+			model.ServicePort{Name: port.Name, Proto: convertProto(port.Protocol), Port: convertPort(port.Port)})
 	}
 	if config := s.Spec.SessionAffinityConfig; config != nil && config.ClientIP != nil {
 		service.AffinityTimeout = time.Duration(max(0, value(config.ClientIP.TimeoutSeconds))) * time.Second

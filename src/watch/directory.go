@@ -79,7 +79,8 @@ func (d *Directory) Run(ctx context.Context) {
 			return
 		case <-events:
 			timer.Reset(settle)
-		case <-errs: // events were lost
+		case err := <-errs: // events were lost
+			d.log.Debug("watch of manifests", "error", err)
 			timer.Reset(settle)
 		case <-timer.C:
 			if err := d.reload(); err != nil {

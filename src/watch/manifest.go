@@ -148,7 +148,8 @@ func (m *manifests) add(text []byte, at place) error {
 	case "v1 List":
 		return m.addList(text, at)
 	default:
-		return fmt.Errorf("%s: apiVersion %q, kind %q: want a v1 Service, a discovery.k8s.io/v1 EndpointSlice, a v1 Node or a v1 List of them",
+		return fmt.Errorf("%s: apiVersion %q, kind %q: "+
+			"want a v1 Service, a discovery.k8s.io/v1 EndpointSlice, a v1 Node or a v1 List of them",
 			at, kind.APIVersion, kind.Kind)
 	}
 	return nil
