@@ -91,7 +91,7 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 rig-coexist-kubeproxy: kube-binaries
 
 .PHONY: test
-test: deps build test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
+test: deps build kube-binaries test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo

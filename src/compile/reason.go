@@ -105,8 +105,9 @@ var meanings = [codes]meaning{
 	PortConflict:    {"PortConflict", true, "the port belongs to the older Service %s", "choose another port, or delete that Service"},
 	PortDuplicate:   {"PortDuplicate", true, "the Service names the port twice", "name every port and protocol once"},
 
-	SliceOfNames:     {"SliceOfNames", false, "its addressType is FQDN", "use IPv4 or IPv6"},
-	SliceOtherFamily: {"SliceOtherFamily", false, "its addressType %s is not in spec.ipFamilies", "nothing, or make the Service dual-stack"},
+	SliceOfNames: {"SliceOfNames", false, "its addressType is FQDN", "use IPv4 or IPv6"},
+	SliceOtherFamily: {"SliceOtherFamily", false, "its addressType %s is not in spec.ipFamilies",
+		"nothing, or make the Service dual-stack"},
 	SliceWithoutPort: {"SliceWithoutPort", false, "it has no number for the port", "see the pods' port names (targetPort)"},
 
 	EndpointNoAddress: {"EndpointNoAddress", true, "its first address is none of the slice's addressType", "correct the EndpointSlice"},

@@ -267,7 +267,7 @@ func readSlice(f *fields) *model.Slice {
 	slice := &model.Slice{ObjectKey: key(f.plain[0]), Service: f.plain[1], Family: families(f.plain[2:3])[0]}
 	for _, text := range f.plain[3:] {
 		p := port(f.t, text)
-		slice.Ports = append(slice.Ports, model.SlicePort{Name: p.Name, Proto: p.Proto, Port: p.Port})
+		slice.Ports = append(slice.Ports, model.SlicePort(p))
 	}
 	return slice
 }

@@ -109,7 +109,8 @@ func (s *Seed) read(ctx context.Context) ([16]byte, error) {
 	var seed [16]byte
 	data := secret.Data[seedKey]
 	if len(data) != len(seed) {
-		return seed, &malformedError{fmt.Sprintf("hash seed: Secret %s/%s has %d bytes under %q and not %d: delete it, and a new seed is drawn",
+		return seed, &malformedError{fmt.Sprintf(
+			"hash seed: Secret %s/%s has %d bytes under %q and not %d: delete it, and a new seed is drawn",
 			secret.Namespace, secret.Name, len(data), seedKey, len(seed))}
 	}
 	return [16]byte(data), nil

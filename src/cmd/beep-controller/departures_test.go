@@ -155,11 +155,11 @@ func TestDepartures(t *testing.T) {
 
 func TestTheSecondSweepIsDue(t *testing.T) {
 	l := newLedger(t)
-	l.run("10.42.1.5=a", "10.42.1.6=b")
+	_, _, _ = l.run("10.42.1.5=a", "10.42.1.6=b")
 	if at := l.due(); !at.IsZero() {
 		t.Errorf("due at %v and nobody left", at)
 	}
-	l.run("10.42.1.5=a")
+	_, _, _ = l.run("10.42.1.5=a")
 	if at := l.due(); !at.Equal(l.clock.Add(reconcile.Grace)) {
 		t.Errorf("due at %v", at)
 	}

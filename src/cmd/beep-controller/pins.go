@@ -35,8 +35,8 @@ type pins struct {
 	// rows are the maps, nil before Open.
 	rows       *maps.Kernel
 	reconciler *reconcile.Reconciler
-	// print tells these maps from their successors.
-	print string
+	// mark tells these maps from their successors.
+	mark string
 }
 
 // wait opens the maps as soon as they are there.
@@ -61,13 +61,13 @@ func (p *pins) wait(ctx context.Context, log *slog.Logger) error {
 
 // current returns the maps that are pinned now. They are closed when others take their place: for one goroutine.
 func (p *pins) current() (*maps.Kernel, *reconcile.Reconciler, error) {
-	print, err := fingerprint(p.path)
+	mark, err := fingerprint(p.path)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if p.rows != nil && print == p.print {
+	if p.rows != nil && mark == p.mark {
 		return p.rows, p.reconciler, nil
 	}
 	rows, err := maps.Open(p.path)
@@ -77,7 +77,7 @@ func (p *pins) current() (*maps.Kernel, *reconcile.Reconciler, error) {
 	if p.rows != nil {
 		p.rows.Close()
 	}
-	p.rows, p.print, p.reconciler = rows, print, reconcile.New(rows, time.Now)
+	p.rows, p.mark, p.reconciler = rows, mark, reconcile.New(rows, time.Now)
 	return p.rows, p.reconciler, nil
 }
 
@@ -91,9 +91,9 @@ func (p *pins) watch(ctx context.Context, replaced func()) {
 			return
 		case <-ticks.C:
 		}
-		print, err := fingerprint(p.path)
+		mark, err := fingerprint(p.path)
 		p.lock.Lock()
-		other := err == nil && print != p.print
+		other := err == nil && mark != p.mark
 		p.lock.Unlock()
 		if other {
 			replaced()
@@ -132,7 +132,7 @@ func fingerprint(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var print strings.Builder
+	var text strings.Builder
 	for _, name := range names {
 		var stat unix.Stat_t
 		if err := unix.Stat(dir.MapPath(name), &stat); err != nil {
@@ -141,7 +141,7 @@ func fingerprint(path string) (string, error) {
 			}
 			return "", &os.PathError{Op: "stat", Path: dir.MapPath(name), Err: err}
 		}
-		fmt.Fprintf(&print, "%s %d\n", name, stat.Ino)
+		fmt.Fprintf(&text, "%s %d\n", name, stat.Ino)
 	}
-	return print.String(), nil
+	return text.String(), nil
 }

@@ -158,7 +158,7 @@ func (w *worker) complain(err error) {
 
 // onlyCapacity says that all that failed does not fit: what fits is in force, and waiting does not help.
 func onlyCapacity(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // its parts are looked at one by one
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, part := range joined.Unwrap() {
 			if part != nil && !onlyCapacity(part) {
 				return false
