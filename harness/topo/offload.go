@@ -65,8 +65,14 @@ func setDeviceOffloads(handle *ethtool.Ethtool, device string, on bool) error {
 			want[name] = on
 		}
 	}
-	if err := handle.Change(device, want); err != nil {
-		return fmt.Errorf("set features: %w", err)
+	// The library asks for the list of features again, and on a busy machine that question has come back short.
+	for attempt := 0; ; attempt++ {
+		if err = handle.Change(device, want); err == nil {
+			break
+		}
+		if attempt == 3 {
+			return fmt.Errorf("set features: %w", err)
+		}
 	}
 	if on {
 		return nil
