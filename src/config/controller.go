@@ -23,12 +23,15 @@ type Controller struct {
 	NodeIPs  []string `name:"node-ip" placeholder:"ADDRESS" help:"Address of this node in the underlay (repeatable, one a family); default: the InternalIPs of the Node."`
 	PodCIDRs []string `name:"pod-cidr" placeholder:"PREFIX" help:"Addresses of this node's pods (repeatable, one a family); default: those of the Node."`
 
-	Kubeconfig    string `name:"kubeconfig" env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server, with an X.509 client certificate; default: the pod's service account."`
-	SeedNamespace string `name:"seed-namespace" placeholder:"NAMESPACE" help:"Namespace of the Secret that holds the hash seed; default: that of the pod, or of the kubeconfig's context."`
-	Manifests     string `name:"manifests" placeholder:"DIR" help:"Read Services, EndpointSlices and Nodes from the YAML files of a directory instead of an API server."`
+	Kubeconfig     string `name:"kubeconfig" env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server, with an X.509 client certificate; default: the pod's service account."`
+	SeedNamespace  string `name:"seed-namespace" placeholder:"NAMESPACE" help:"Namespace of the Secret that holds the hash seed; default: that of the pod, or of the kubeconfig's context."`
+	LeaseNamespace string `name:"lease-namespace" placeholder:"NAMESPACE" help:"Namespace of the nodes' Leases and of the election; default: as of --seed-namespace."`
+	Manifests      string `name:"manifests" placeholder:"DIR" help:"Read Services, EndpointSlices and Nodes from the YAML files of a directory instead of an API server."`
 
 	LoadBalancerClass string `name:"load-balancer-class" env:"BEEP_LOAD_BALANCER_CLASS" placeholder:"CLASS" help:"Serve the Services of this loadBalancerClass; default: those without a class."`
 	ReservedPorts     string `name:"reserved-ports" env:"BEEP_RESERVED_PORTS" default:"22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp" placeholder:"PORTS" help:"Ports of the nodes that no Service may take: PORT/PROTOCOL or FIRST-LAST/PROTOCOL, separated by commas."`
+	IngressIPMode     string `name:"ingress-ip-mode" env:"BEEP_INGRESS_IP_MODE" default:"VIP" placeholder:"MODE" help:"How clients inside the cluster reach published addresses: VIP (kube-proxy serves them at once) or Proxy (through a node's front)."`
+	MaxPublishedNodes int    `name:"max-published-nodes" env:"BEEP_MAX_PUBLISHED_NODES" default:"0" placeholder:"N" help:"Nodes that a Service lists at most, chosen by hash; 0 lists all."`
 	MetricsAddr       string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9963" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
 	ReadyFile         string `name:"ready-file" env:"BEEP_READY_FILE" default:"/tmp/beep-ready" placeholder:"FILE" help:"File that exists while the maps have been made as desired once."`
 	LogLevel          string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -145,6 +148,10 @@ func (c *Controller) Validate() error {
 	if _, err := ParsePorts(c.ReservedPorts); err != nil {
 		p.add("reserved-ports", "BEEP_RESERVED_PORTS", c.ReservedPorts, err.Error())
 	}
+	if c.IngressIPMode != "VIP" && c.IngressIPMode != "Proxy" {
+		p.add("ingress-ip-mode", "BEEP_INGRESS_IP_MODE", c.IngressIPMode, "want VIP or Proxy")
+	}
+	p.number("max-published-nodes", "BEEP_MAX_PUBLISHED_NODES", c.MaxPublishedNodes, span{0, 1 << 20})
 	if !filepath.IsAbs(c.ReadyFile) {
 		p.add("ready-file", "BEEP_READY_FILE", c.ReadyFile, "want an absolute path")
 	}

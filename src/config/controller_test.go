@@ -35,7 +35,7 @@ func TestControllerDefaults(t *testing.T) {
 	}
 	want := Controller{
 		PinDir: "/sys/fs/bpf/beep", NodeName: "a", ReservedPorts: "22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp",
-		MetricsAddr: "127.0.0.1:9963", ReadyFile: "/tmp/beep-ready", LogLevel: "info", LogFormat: "text",
+		IngressIPMode: "VIP", MetricsAddr: "127.0.0.1:9963", ReadyFile: "/tmp/beep-ready", LogLevel: "info", LogFormat: "text",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults differ from the documented table (-want +got):\n%s", diff)
@@ -84,6 +84,8 @@ func TestControllerRefusals(t *testing.T) {
 		{"--reserved-ports=1-70000/udp", `"1-70000/udp": want ports`},
 		{"--ready-file=ready", `--ready-file (BEEP_READY_FILE) "ready": want an absolute path`},
 		{"--metrics-addr=localhost:9963", `--metrics-addr (BEEP_METRICS_ADDR) "localhost:9963": want ADDRESS:PORT`},
+		{"--ingress-ip-mode=vip", `--ingress-ip-mode (BEEP_INGRESS_IP_MODE) "vip": want VIP or Proxy`},
+		{"--max-published-nodes=-1", `--max-published-nodes (BEEP_MAX_PUBLISHED_NODES) "-1": out of range`},
 		{"--log-level=loud", `--log-level (BEEP_LOG_LEVEL) "loud": want debug, info, warn or error`},
 		{"--log-format=xml", `--log-format (BEEP_LOG_FORMAT) "xml": want text or json`},
 	} {

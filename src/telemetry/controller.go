@@ -24,6 +24,9 @@ type Controller struct {
 	swept     *prometheus.CounterVec
 	leftOut   *prometheus.GaugeVec
 	objects   *prometheus.GaugeVec
+	writes    *prometheus.CounterVec
+	leading   prometheus.Gauge
+	published *prometheus.GaugeVec
 	isReady   prometheus.GaugeFunc
 	buildInfo prometheus.Gauge
 }
@@ -37,11 +40,14 @@ func NewController(version string, ready func() error) *Controller {
 		// A reconcile of nothing takes a millisecond, one of a thousand fronts a second.
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{Name: reconcileName, Help: reconcileHelp,
 			Buckets: []float64{.001, .003, .01, .03, .1, .3, 1, 3, 10}}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: reconcileFailedName, Help: reconcileFailedHelp}),
-		steps:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: stepsName, Help: stepsHelp}, []string{"object", "action"}),
-		swept:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: departedName, Help: departedHelp}, []string{"kind"}),
-		leftOut:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: leftOutName, Help: leftOutHelp}, []string{"reason"}),
-		objects:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: objectsName, Help: objectsHelp}, []string{"kind"}),
+		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: reconcileFailedName, Help: reconcileFailedHelp}),
+		steps:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: stepsName, Help: stepsHelp}, []string{"object", "action"}),
+		swept:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: departedName, Help: departedHelp}, []string{"kind"}),
+		leftOut:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: leftOutName, Help: leftOutHelp}, []string{"reason"}),
+		objects:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: objectsName, Help: objectsHelp}, []string{"kind"}),
+		writes:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: statusWritesName, Help: statusWritesHelp}, []string{"result"}),
+		leading:   prometheus.NewGauge(prometheus.GaugeOpts{Name: leadingName, Help: leadingHelp}),
+		published: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: publishedName, Help: publishedHelp}, []string{"state"}),
 		buildInfo: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: controllerInfoName, Help: controllerInfoHelp, ConstLabels: prometheus.Labels{
 				"version": version, "abi": strconv.Itoa(maps.ABI), "go": runtime.Version()}}),
@@ -53,7 +59,7 @@ func NewController(version string, ready func() error) *Controller {
 		return 1
 	})
 	c.buildInfo.Set(1)
-	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects, c.isReady, c.buildInfo,
+	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects, c.writes, c.leading, c.published, c.isReady, c.buildInfo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return c
 }
@@ -85,6 +91,31 @@ func (c *Controller) Known(services, slices, nodes int) {
 	c.objects.WithLabelValues("Service").Set(float64(services))
 	c.objects.WithLabelValues("EndpointSlice").Set(float64(slices))
 	c.objects.WithLabelValues("Node").Set(float64(nodes))
+}
+
+// StatusWrite counts one write of a Service's status, by what came of it.
+func (c *Controller) StatusWrite(result string) { c.writes.WithLabelValues(result).Inc() }
+
+// Leading says whether this node publishes.
+func (c *Controller) Leading(is bool) {
+	if is {
+		c.leading.Set(1)
+		return
+	}
+	c.leading.Set(0)
+	c.published.Reset() // another one knows
+}
+
+// Published replaces how many nodes are live, and how many of them are lost and held; only the publisher knows.
+func (c *Controller) Published(live, held int) {
+	c.published.WithLabelValues("live").Set(float64(live))
+	c.published.WithLabelValues("held").Set(float64(held))
+}
+
+// LeaseAge adds a gauge of the age of this node's Lease, in seconds. age is called while a request waits.
+func (c *Controller) LeaseAge(age func() time.Duration) {
+	c.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: leaseAgeName, Help: leaseAgeHelp},
+		func() float64 { return age().Seconds() }))
 }
 
 // Handler serves the paths of Telemetry.Handler.

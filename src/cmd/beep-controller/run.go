@@ -34,6 +34,8 @@ type controller struct {
 	told  *telemetry.Controller
 	// openSeed reads the seed of the cluster; nil with manifests, which have theirs.
 	openSeed func(context.Context) (*publish.Seed, error)
+	// voice tells the cluster of this node; nil with manifests.
+	voice *voice
 }
 
 // run is the process from its flags to its end.
@@ -94,6 +96,8 @@ func (c *controller) open() (*worker, error) {
 	}
 	expect := watch.Expectations{Node: c.flags.NodeName, Serving: c.pins.serving}
 	w := &worker{source: watch.NewCluster(client, expect, c.log)}
+	c.voice = newVoice(c, client, cmp.Or(c.flags.LeaseNamespace, c.flags.SeedNamespace, namespace), w.source)
+	w.after = c.voice.say
 	c.openSeed = func(ctx context.Context) (*publish.Seed, error) {
 		secrets := client.CoreV1().Secrets(cmp.Or(c.flags.SeedNamespace, namespace))
 		return publish.OpenSeed(ctx, secrets, c.log)
@@ -111,7 +115,7 @@ func (c *controller) openManifests() (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := newStatusFile(c.flags.Manifests, c.flags.NodeName, compile.Publishing{Rules: rulesOf(c.flags)}, directory)
+	status := newStatusFile(c.flags.Manifests, c.flags.NodeName, publishingOf(c.flags), directory)
 	return &worker{source: directory, seed: func() [16]byte { return seed }, after: status.write}, nil
 }
 
@@ -130,6 +134,7 @@ func (c *controller) work(ctx context.Context, w *worker) error {
 		}
 		w.seed = seed.Value
 		group.Go(func() error { seed.Run(ctx, func() { ring(wake) }); return nil })
+		group.Go(func() error { return c.voice.run(ctx) })
 	}
 	w.self, w.rows, w.departures = selfOf(c.flags), c.pins.current, c.departures()
 	w.ready, w.told, w.log = c.ready, c.told, c.log
@@ -198,6 +203,11 @@ func failed(gone []model.Socket, err error) sweep.Departures {
 // selfOf is who this node is by the flags.
 func selfOf(flags *config.Controller) compile.Self {
 	return compile.Self{Rules: rulesOf(flags), Node: flags.NodeName, NodeIPs: flags.Addresses()}
+}
+
+// publishingOf is how the flags want the addresses published.
+func publishingOf(flags *config.Controller) compile.Publishing {
+	return compile.Publishing{Rules: rulesOf(flags), IPMode: flags.IngressIPMode, MaxNodes: flags.MaxPublishedNodes}
 }
 
 // rulesOf are the flags that are alike on every node.

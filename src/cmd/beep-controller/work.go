@@ -85,6 +85,12 @@ func (w *worker) apply(snapshot model.Snapshot) (again time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	earlier, err := rows.Targets()
+	if err != nil {
+		return time.Time{}, err
+	}
+	desired.Targets = append(desired.Targets, compile.Lingering(snapshot, w.self, desired.Targets, earlier)...)
+	slices.SortFunc(desired.Targets, model.Socket.Compare)
 	w.departures.take(snapshot)
 	sweepErr := w.departures.before(&desired)
 	steps, err := reconciler.Apply(desired)

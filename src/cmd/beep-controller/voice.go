@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/beep-lb/beep/src/compile"
+	"github.com/beep-lb/beep/src/datapath/attach"
+	"github.com/beep-lb/beep/src/datapath/pinfs"
+	"github.com/beep-lb/beep/src/model"
+	"github.com/beep-lb/beep/src/publish"
+	"github.com/beep-lb/beep/src/reconcile"
+	"github.com/beep-lb/beep/src/watch"
+)
+
+// voice tells the cluster of this node: by its Lease, by Events about the Node, and, if it is elected, by the Services'
+// statuses.
+type voice struct {
+	c         *controller
+	self      compile.Self
+	lease     *publish.NodeLease
+	publisher *publish.Publisher
+	events    *publish.Events
+	// last is what the worker came to; nil before its first success.
+	last atomic.Pointer[outcome]
+	// news receives when last is another.
+	news chan struct{}
+	// doubts counts how many looks in a row found the datapath detached.
+	doubts atomic.Int32
+}
+
+const (
+	// lookAtLinks is how often it is looked whether the datapath is attached, and detachedAfter how many looks in a
+	// row must find that it is not: a device that is made anew is attached again within a moment.
+	lookAtLinks   = 2 * time.Second
+	detachedAfter = 5
+)
+
+func newVoice(c *controller, client kubernetes.Interface, namespace string, source watch.Source) *voice {
+	v := &voice{
+		c: c, self: selfOf(c.flags), news: make(chan struct{}, 1),
+		lease:  publish.NewNodeLease(client.CoordinationV1().Leases(namespace), c.log),
+		events: publish.NewEvents(client.CoreV1(), c.flags.NodeName),
+	}
+	v.publisher = &publish.Publisher{
+		Client: client, Namespace: namespace, Node: c.flags.NodeName, How: publishingOf(c.flags),
+		Snapshot: source.Snapshot, Changed: source.Changed(), Reasons: v.reasons, Loop: loop, Observe: c.told, Log: c.log,
+	}
+	start := time.Now()
+	c.told.LeaseAge(func() time.Duration {
+		if renewed := v.lease.Renewed(); renewed.After(start) {
+			return time.Since(renewed)
+		}
+		return time.Since(start)
+	})
+	return v
+}
+
+// loop has a runner work for a publisher.
+func loop(ctx context.Context, do func(context.Context) (time.Time, error), changed <-chan struct{}) {
+	(&reconcile.Runner{Do: do}).Run(ctx, changed)
+}
+
+// run speaks until ctx ends.
+func (v *voice) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { v.lease.Run(ctx); return nil })
+	group.Go(func() error { v.watchLinks(ctx); return nil })
+	group.Go(func() error { return v.publisher.Run(ctx) })
+	group.Go(func() error { loop(ctx, v.tell, v.news); return nil })
+	return group.Wait()
+}
+
+// say takes in what the worker came to.
+func (v *voice) say(o outcome) error {
+	first := v.last.Swap(&o) == nil
+	if first && !v.attached() {
+		v.doubts.Store(detachedAfter) // there is nothing to be patient for
+	}
+	ring(v.news)
+	v.state()
+	return nil
+}
+
+// state has the Lease say how this node is.
+func (v *voice) state() {
+	last := v.last.Load()
+	if last == nil {
+		return
+	}
+	for _, node := range last.snapshot.Nodes {
+		if node.Name == v.self.Node {
+			v.lease.Say(model.Lease{
+				Node: node.Name, Addresses: compile.Addresses(last.snapshot, v.self), Attached: v.doubts.Load() < detachedAfter, Refused: last.refused,
+			}, node.UID)
+		}
+	}
+}
+
+// watchLinks looks at the datapath's links until ctx ends.
+func (v *voice) watchLinks(ctx context.Context) {
+	ticks := time.NewTicker(lookAtLinks)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		switch {
+		case v.attached():
+			if v.doubts.Swap(0) >= detachedAfter {
+				v.c.log.Info("the datapath is attached")
+				v.state()
+			}
+		case v.doubts.Add(1) == detachedAfter:
+			v.c.log.Warn("the datapath is not attached, this node leaves the Services: see beep status")
+			v.state()
+		}
+	}
+}
+
+// attached says whether an uplink has both programs.
+func (v *voice) attached() bool {
+	dir, err := pinfs.Open(v.c.flags.PinDir)
+	if err != nil {
+		return false
+	}
+	links, err := attach.Attached(dir)
+	if err != nil {
+		return false
+	}
+	sides := map[int]int{}
+	for _, link := range links {
+		if !link.Severed {
+			sides[link.Ifindex]++
+		}
+	}
+	for _, count := range sides {
+		if count == 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// reasons are why this node left something out.
+func (v *voice) reasons() []compile.Reason {
+	if last := v.last.Load(); last != nil {
+		return last.reasons
+	}
+	return nil
+}
+
+// tell writes the Events about this Node: nobody else knows of them.
+func (v *voice) tell(ctx context.Context) (time.Time, error) {
+	last := v.last.Load()
+	about := publish.OfNode(v.self.Node)
+	var events []publish.Event
+	for _, reason := range last.reasons {
+		if reason.Code.Event() && reason.Node == v.self.Node && reason.Service.Name == "" {
+			events = append(events, publish.EventOf(about, reason))
+		}
+	}
+	for _, service := range last.refused {
+		reason := compile.Reason{Code: compile.MapFull, Service: service, Node: v.self.Node}
+		event := publish.EventOf(about, reason)
+		event.Key = service.String()
+		events = append(events, event)
+	}
+	return v.events.Tell(ctx, events)
+}
