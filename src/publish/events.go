@@ -57,7 +57,9 @@ type Event struct {
 
 // OfService is what an Event about a Service is about.
 func OfService(service *model.Service) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: types.UID(service.UID)}
+	return corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: types.UID(service.UID),
+	}
 }
 
 // OfNode is what an Event about a Node is about. The UID is the name, as kubelets write it and kubectl looks for it.

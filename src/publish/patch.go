@@ -36,7 +36,8 @@ func statusPatch(resourceVersion string, ingress []model.Ingress) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	replace, err := json.Marshal(operation[corev1.LoadBalancerStatus]{"add", "/status/loadBalancer", corev1.LoadBalancerStatus{Ingress: entries}})
+	status := corev1.LoadBalancerStatus{Ingress: entries}
+	replace, err := json.Marshal(operation[corev1.LoadBalancerStatus]{"add", "/status/loadBalancer", status})
 	if err != nil {
 		return nil, err
 	}

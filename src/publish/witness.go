@@ -75,7 +75,7 @@ func newWitness(now func() time.Time, changed func()) *witness {
 func (w *witness) see(object interface{}, first bool) error {
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok {
-		return fmt.Errorf("Leases: the API server sent a %T", object)
+		return fmt.Errorf("list of Leases: the API server sent a %T", object)
 	}
 	says, renewed := readStatement(lease), fmt.Sprint(lease.Spec.RenewTime)
 	seen, known := w.nodes[says.Node]
@@ -140,7 +140,7 @@ func (w *witness) Update(object interface{}) error {
 func (w *witness) Delete(object interface{}) error {
 	key, err := cache.DeletionHandlingObjectToName(object)
 	if err != nil {
-		return fmt.Errorf("Leases: %w", err)
+		return fmt.Errorf("list of Leases: %w", err)
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()

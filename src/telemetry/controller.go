@@ -59,7 +59,8 @@ func NewController(version string, ready func() error) *Controller {
 		return 1
 	})
 	c.buildInfo.Set(1)
-	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects, c.writes, c.leading, c.published, c.isReady, c.buildInfo,
+	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects,
+		c.writes, c.leading, c.published, c.isReady, c.buildInfo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return c
 }

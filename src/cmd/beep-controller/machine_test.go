@@ -36,9 +36,10 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// machine is node a: a network namespace with an uplink eth0 (192.0.2.1), a bpffs, and a directory for manifests.
+// machine is a node, mostly node a: a network namespace with an uplink eth0 (192.0.2.1), a bpffs, and a directory for manifests.
 type machine struct {
 	t         *testing.T
+	name      string
 	ns        *netns.NS
 	binaries  string
 	bpffs     string
@@ -51,12 +52,7 @@ func newMachine(t *testing.T) *machine {
 	require.Root(t)
 	require.TCX(t)
 	require.Tool(t, "ip")
-	binaries, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{t: t, ns: netns.New(t, "beep-ctl"), binaries: binaries, bpffs: bpffs.New(t), manifests: t.TempDir(),
-		readyFile: filepath.Join(t.TempDir(), "ready")}
+	m := newMachineIn(t, "a", netns.New(t, "beep-ctl"))
 	for _, words := range []string{
 		"link add eth0 type veth peer name far", "link set eth0 up", "link set far up",
 		"address add 192.0.2.1/24 dev eth0", "route add default dev eth0",
@@ -66,6 +62,17 @@ func newMachine(t *testing.T) *machine {
 		}
 	}
 	return m
+}
+
+// newMachineIn is a node of that name in a namespace that has its devices already.
+func newMachineIn(t *testing.T, name string, ns *netns.NS) *machine {
+	t.Helper()
+	binaries, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &machine{t: t, name: name, ns: ns, binaries: binaries, bpffs: bpffs.New(t), manifests: t.TempDir(),
+		readyFile: filepath.Join(t.TempDir(), "ready")}
 }
 
 // write writes a manifest.
@@ -135,7 +142,7 @@ func (m *machine) datapath(args ...string) *process {
 
 func (m *machine) controller(args ...string) *process {
 	m.t.Helper()
-	return m.start("beep-controller", append([]string{"--node-name=a", "--manifests", m.manifests, "--ready-file", m.readyFile}, args...)...)
+	return m.start("beep-controller", append([]string{"--node-name", m.name, "--manifests", m.manifests, "--ready-file", m.readyFile}, args...)...)
 }
 
 // says waits until the log holds a text.

@@ -97,7 +97,8 @@ func (v *voice) state() {
 	for _, node := range last.snapshot.Nodes {
 		if node.Name == v.self.Node {
 			v.lease.Say(model.Lease{
-				Node: node.Name, Addresses: compile.Addresses(last.snapshot, v.self), Attached: v.doubts.Load() < detachedAfter, Refused: last.refused,
+				Node: node.Name, Addresses: compile.Addresses(last.snapshot, v.self),
+				Attached: v.doubts.Load() < detachedAfter, Refused: last.refused,
 			}, node.UID)
 		}
 	}
