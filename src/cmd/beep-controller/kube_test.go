@@ -226,10 +226,11 @@ func residentKiB(pid int) string {
 	if err != nil {
 		return err.Error()
 	}
+	var words []string
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS:") {
-			return strings.TrimSpace(line)
+		if strings.HasPrefix(line, "VmRSS:") || strings.HasPrefix(line, "Rss") {
+			words = append(words, strings.Fields(line)...)
 		}
 	}
-	return "unknown"
+	return strings.Join(words, " ")
 }
