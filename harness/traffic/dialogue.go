@@ -149,11 +149,29 @@ func (d *Dialogue) Ask(question, answer Burst) (fate Fate, err error) {
 	return fate, nil
 }
 
-// send moves one burst and waits for its fate.
+// AnswerNobody closes the client and has the server send it a burst.
+func (d *Dialogue) AnswerNobody(client netip.AddrPort, answer Burst) (Leg, error) {
+	if err := d.sweepStrays(); err != nil {
+		return Leg{}, err
+	}
+	gone := *d.client
+	if err := d.client.close(); err != nil {
+		return Leg{}, err
+	}
+	gone.fd = -1 // poll(2) ignores it
+	return d.transmit(d.server, &gone, client, answer)
+}
+
+// send moves one burst and waits for its fate, once nothing else is under way.
 func (d *Dialogue) send(from, to *party, dst netip.AddrPort, b Burst) (leg Leg, err error) {
 	if err := d.sweepStrays(); err != nil {
 		return leg, err
 	}
+	return d.transmit(from, to, dst, b)
+}
+
+// transmit is send for ends that were looked at.
+func (d *Dialogue) transmit(from, to *party, dst netip.AddrPort, b Burst) (leg Leg, err error) {
 	d.sequence++
 	start := d.sequence * 7919 % maxDatagram
 	if b.Size*b.Count > maxDatagram {
