@@ -39,30 +39,25 @@ func newCluster(snapshot model.Snapshot, podCIDRs []netip.Prefix) cluster {
 	return c
 }
 
-// underlay is a node's tunnel address of each family.
-type underlay map[model.Family]netip.Addr
+// underlay is a node's tunnel address of each family; the zero Addr is none.
+type underlay struct{ v4, v6 netip.Addr }
 
 // underlayOf takes the first InternalIP of each family; the Node may be nil.
 func underlayOf(node *model.Node) underlay {
-	of := underlay{}
 	if node == nil {
-		return of
+		return underlay{}
 	}
-	for _, family := range []model.Family{model.IPv4, model.IPv6} {
-		if addr := first(node.InternalIPs, family); addr.IsValid() {
-			of[family] = addr
-		}
-	}
-	return of
+	return underlay{first(node.InternalIPs, model.IPv4), first(node.InternalIPs, model.IPv6)}
 }
 
 // between is where a tunnel from a node to another ends: at its IPv4 address if both have one, whose header is the
 // smaller, else at its IPv6 address; the zero Addr if they have no family in common. Both ends decide alike.
 func between(from, to underlay) netip.Addr {
-	for _, family := range []model.Family{model.IPv4, model.IPv6} {
-		if from[family].IsValid() && to[family].IsValid() {
-			return to[family]
-		}
+	switch {
+	case from.v4.IsValid() && to.v4.IsValid():
+		return to.v4
+	case from.v6.IsValid():
+		return to.v6
 	}
 	return netip.Addr{}
 }
@@ -70,11 +65,11 @@ func between(from, to underlay) netip.Addr {
 // underlay fills in this node's tunnel addresses and the peers that may send to it. Both addresses of a dual-stack
 // peer are trusted by a dual-stack node, though it sends from one: flows that began before it had the other go on.
 func (v *view) underlay(desired *model.Desired) {
-	desired.Underlay4, desired.Underlay6 = v.tunnel[model.IPv4], v.tunnel[model.IPv6]
+	desired.Underlay4, desired.Underlay6 = v.tunnel.v4, v.tunnel.v6
 	switch {
 	case v.own == nil:
 		v.note(Reason{Code: NodeUnknown, Node: v.self.Node})
-	case len(v.tunnel) == 0:
+	case v.tunnel == underlay{}:
 		v.note(Reason{Code: NoUnderlay, Node: v.self.Node})
 	}
 	for name, node := range v.nodes {
@@ -86,8 +81,8 @@ func (v *view) underlay(desired *model.Desired) {
 			v.note(Reason{Code: PeerUnreachable, Node: name, Detail: v.self.Node})
 			continue
 		}
-		for family, addr := range peer {
-			if own := v.tunnel[family]; own.IsValid() && own != addr {
+		for _, pair := range [][2]netip.Addr{{v.tunnel.v4, peer.v4}, {v.tunnel.v6, peer.v6}} {
+			if own, addr := pair[0], pair[1]; own.IsValid() && addr.IsValid() && own != addr {
 				desired.Peers = append(desired.Peers, addr)
 			}
 		}

@@ -75,10 +75,11 @@ func newView(snapshot model.Snapshot, self Self) *view {
 	v := &view{cluster: newCluster(snapshot, self.PodCIDRs), self: self, addrs: Addresses(snapshot, self)}
 	v.own = v.nodes[self.Node]
 	v.tunnel = underlayOf(v.own)
-	for _, addr := range self.NodeIPs {
-		if v.tunnel[model.FamilyOf(addr)] == (netip.Addr{}) {
-			v.tunnel[model.FamilyOf(addr)] = addr
-		}
+	if !v.tunnel.v4.IsValid() {
+		v.tunnel.v4 = first(self.NodeIPs, model.IPv4)
+	}
+	if !v.tunnel.v6.IsValid() {
+		v.tunnel.v6 = first(self.NodeIPs, model.IPv6)
 	}
 	return v
 }
@@ -129,7 +130,7 @@ func (v *view) endpoints(
 	service *model.Service, port model.ServicePort, family model.Family, targets map[model.Socket]bool,
 ) []model.Endpoint {
 	candidates, skipped := v.candidates(service, port, family)
-	var admitted []candidate
+	admitted := make([]candidate, 0, len(candidates))
 	for _, c := range candidates {
 		peer, code, detail := v.reach(c)
 		if code != none {
@@ -143,7 +144,7 @@ func (v *view) endpoints(
 		}
 	}
 	chosen := choose(admitted, service, v.self.Node, v.zone())
-	var endpoints []model.Endpoint
+	endpoints := make([]model.Endpoint, 0, len(admitted))
 	for _, c := range admitted {
 		if code := chosen(c); code != none {
 			skipped = append(skipped, skip{c, code, c.node})

@@ -45,6 +45,7 @@ func (c *cluster) candidates(service *model.Service, port model.ServicePort, fam
 				continue
 			}
 			matched = true
+			found = slices.Grow(found, len(slice.Endpoints))
 			for i := range slice.Endpoints {
 				endpoint := newCandidate(slice, &slice.Endpoints[i], numbered.Port)
 				if model.FamilyOf(endpoint.addr) != family {

@@ -162,6 +162,10 @@ func (p *publisher) hold(snapshot model.Snapshot, leases map[string]*model.Lease
 			live = append(live, name)
 		}
 	}
+	// Those that came since count too, so that publishing again from what this one remembers says the same.
+	before = append(slices.Clone(before), live...)
+	slices.Sort(before)
+	before = slices.Compact(before)
 	late := 0
 	for _, name := range before {
 		switch lease := leases[name]; {
@@ -258,13 +262,13 @@ func (p *publisher) entries(service *model.Service, is standing, note func(Reaso
 		return nil
 	}
 	families := familiesOf(service)
-	chosen := map[model.Family][]*listable{}
+	chosen := map[model.Family]map[*listable]bool{}
 	for _, family := range families {
 		able := p.able(service, family, note)
 		if service.ExternalLocal {
 			able = p.withPod(service, family, able, note)
 		}
-		chosen[family] = p.bounded(service, family, able, note)
+		chosen[family] = setOf(p.bounded(service, family, able, note))
 		if len(able) == 0 && !p.anyAddress(family) {
 			p.note(Reason{Code: NoAddressFamily, Service: service.ObjectKey, Detail: family.String()})
 		}
@@ -272,12 +276,20 @@ func (p *publisher) entries(service *model.Service, is standing, note func(Reaso
 	var entries []netip.Addr
 	for _, node := range p.listable {
 		for _, family := range families {
-			if slices.Contains(chosen[family], node) {
+			if chosen[family][node] {
 				entries = append(entries, node.addrs[family])
 			}
 		}
 	}
 	return entries
+}
+
+func setOf(nodes []*listable) map[*listable]bool {
+	set := make(map[*listable]bool, len(nodes))
+	for _, node := range nodes {
+		set[node] = true
+	}
+	return set
 }
 
 // lists says whether the Service lists the address already.
