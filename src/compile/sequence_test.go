@@ -59,6 +59,8 @@ func TestDepartures(t *testing.T) {
 			"slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 uid=p1 ready=false terminating=true\nslice shop/dns-2 dns IPv4 53/UDP\nendpoint 10.42.2.5 uid=p2 ready=true", "udp [UDP/10.42.1.5:53]"},
 		{"D48 it is said once", "slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=false terminating=true\nendpoint 10.42.2.5 ready=true",
 			"slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=false terminating=true\nendpoint 10.42.2.5 ready=true\nendpoint 10.42.2.6 ready=true", ""},
+		{"D48 a copy in another slice does not terminate", "slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=true",
+			"slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=false terminating=true\nslice shop/dns-2 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=true", ""},
 		{"D48 publishNotReadyAddresses: terminating and ready is ready", "slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=true\nendpoint 10.42.2.5 ready=true",
 			"slice shop/dns-1 dns IPv4 53/UDP\nendpoint 10.42.1.5 ready=true terminating=true\nendpoint 10.42.2.5 ready=true", ""},
 	} {
