@@ -38,6 +38,7 @@ const (
 	portEstablished = 40000 // and the two behind it: to a local pod, to a remote one, for a peer
 	portPending     = 41000
 	portClosed      = 42000
+	portAnswered    = 43000 // TCP: the pod has answered, the client not yet
 )
 
 // family is the cast of one IP family.
@@ -149,6 +150,8 @@ func (f family) story() []line {
 			if proto == model.TCP {
 				c.port = uint16(portClosed + i)
 				all = append(all, f.says(proto, c, "S"), f.answers(proto, c, "SA"), f.says(proto, c, "A"), f.says(proto, c, "R"))
+				c.port = uint16(portAnswered + i)
+				all = append(all, f.says(proto, c, "S"), f.answers(proto, c, "SA"))
 			}
 		}
 		all = append(all, f.says(proto, flow{port: portEstablished, to: portHere, peer: true}, "S"))

@@ -37,8 +37,9 @@ type seen struct {
 	id           uint32 // as the bytes stand, read by this machine
 	tos          byte
 	df           bool
-	flags        byte // TCP
-	icmp         byte // type
+	flags        byte   // TCP
+	ack          uint32 // TCP: the acknowledgement number
+	icmp         byte   // type
 }
 
 // parse reads the packet of an EtherType at l3 of b. ok is false for whatever is not an IP packet that beep could
@@ -171,7 +172,7 @@ func (s *seen) transport(b []byte) bool {
 		if s.l4+20 > s.end || b[s.l4+12]>>4 < 5 || s.l4+s.tcpLen(b) > s.end {
 			return false
 		}
-		s.flags = b[s.l4+13]
+		s.flags, s.ack = b[s.l4+13], binary.BigEndian.Uint32(b[s.l4+8:])
 		s.ports(b)
 	case unix.IPPROTO_UDP:
 		if s.l4+8 > s.end {

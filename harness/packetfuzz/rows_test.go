@@ -38,6 +38,7 @@ func (e *event) checkRows() error {
 			}
 		}
 	}
+	errs = append(errs, e.checkProof())
 	for key, row := range e.after.fragments {
 		if was, there := e.before.fragments[key]; there && was == row {
 			continue
@@ -88,6 +89,35 @@ func (e *event) checkFlow(key bpfobj.BeepFlowKey, row bpfobj.BeepFlow, said map[
 		}
 	}
 	return nil
+}
+
+// checkProof says which flow was moved to the established ones though the packet is no proof of it: a spoofed one must
+// not get there.
+func (e *event) checkProof() error {
+	for key := range e.after.established {
+		if _, there := e.before.established[key]; there {
+			continue
+		}
+		was, there := e.before.pending[key]
+		if !there || was.Flags&uint32(rows.Replied) == 0 && key.Proto == unix.IPPROTO_TCP {
+			return fmt.Errorf("%+v is established without an answer", key)
+		}
+		if s := e.said(); key.Proto == unix.IPPROTO_TCP && (s.flags&0x16 != 0x10 || uint16(s.ack) != was.Proof) {
+			return fmt.Errorf("%+v is established by flags %#x and number %d, which proves nothing: %d would", key, s.flags, s.ack, was.Proof)
+		}
+	}
+	return nil
+}
+
+// said is the packet, or the one inside a tunnel.
+func (e *event) said() seen {
+	s, ok := parse(e.in, 14, uint16(e.in[12])<<8|uint16(e.in[13]))
+	if ok && s.proto == unix.IPPROTO_UDP && s.fragment == whole && s.dport == 6081 {
+		if t, ours := tunnel(e.in, s); ours && t.wellMade {
+			s, _ = parse(e.in[:s.end], t.inner, innerType(e.in, t))
+		}
+	}
+	return s
 }
 
 // oldMAC says whether a row from before holds the link-layer address.

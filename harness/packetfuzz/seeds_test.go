@@ -3,6 +3,7 @@
 package packetfuzz
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -40,6 +41,16 @@ func ipSeeds(f family) (seeds []input) {
 		back := frame(ip(f.here, f.client), transport(proto, podPort, portEstablished+2, "SA"), packet.Payload(20))
 		seeds = append(seeds, input{back, nil, 1}, input{back, changes(twist{twistGrow, 5, 180, 1}, twist{twistMend}), 1},
 			input{back, changes(twist{twistGrow, 5, 180, 1}, twist{twistMend}), 1 | 3<<1})
+	}
+	seeds = append(seeds, found(f)...)
+	for i, c := range []flow{{to: portHere}, {to: portThere}, {to: portHere, peer: true}} {
+		c.port = uint16(portAnswered + i)
+		for _, flags := range []string{"A", "SA", "RA", "FA"} {
+			right := f.says(model.TCP, c, flags).packet
+			wrong := bytes.Clone(right)
+			wrong[bytes.Index(wrong, []byte{0, 0, 0, 12})+3]++
+			seeds = append(seeds, input{right, nil, 0}, input{wrong, nil, 0})
+		}
 	}
 	for _, id := range []byte{fragmentID, fragmentID + 1, 99} {
 		for i, from := range []packet.IPPacket{ip(f.client, f.self), ip(f.here, f.client)} {
@@ -110,9 +121,9 @@ established forward: 8
 established reverse closed: 4
 established reverse: 8
 pending backend remapped: 4
-pending backend: 4
-pending forward: 8
-pending reverse: 12`
+pending backend: 6
+pending forward: 12
+pending reverse: 16`
 	if got := w.base.census(); got != want {
 		t.Errorf("rows are\n%s\nwant\n%s", got, want)
 	}

@@ -54,7 +54,7 @@ var (
 	}()
 	twistPorts = []uint16{portHere, portThere, portBoth, portNone, portLimited, portCrossing, portTight, podPort, 6081, 9,
 		portEstablished, portEstablished + 1, portEstablished + 2, portPending, portPending + 1, portPending + 2,
-		portClosed, portClosed + 1, portClosed + 2, tunnelPort}
+		portClosed, portClosed + 1, portClosed + 2, tunnelPort, portAnswered, portAnswered + 1, portAnswered + 2}
 	twistExtensions = []byte{unix.IPPROTO_HOPOPTS, unix.IPPROTO_DSTOPTS, unix.IPPROTO_ROUTING, unix.IPPROTO_AH,
 		unix.IPPROTO_FRAGMENT, unix.IPPROTO_NONE}
 )
