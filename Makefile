@@ -12,7 +12,7 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart flood
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -76,11 +76,23 @@ test-unit: ## test the packages below src and harness (some need root)
 test-packet: ## run the shipped object packet by packet in the kernel (BPF_PROG_TEST_RUN; needs root)
 	$(GO) test -count=1 -timeout 10m ./harness/packettest/...
 
+FUZZTIME ?= 1m
+
+# Go runs one target at a time, and stops at the first finding: its input is then below testdata/fuzz, to be committed.
+.PHONY: fuzz
+fuzz: ## give the shipped programs packets that nobody would write, FUZZTIME=1m for each of the four kinds (needs root)
+	for target in FuzzIPv4 FuzzIPv6 FuzzGeneve FuzzICMP; do \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./harness/packetfuzz; \
+	done
+
 .PHONY: FORCE
 FORCE:
 
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
-	$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$*
+	$(GO) test -p 1 -count=1 -timeout 15m $(RIG_FLAGS) ./rigs/$*
+
+# Prints its figures.
+rig-flood: RIG_FLAGS := -v
 
 # Minutes the first time, nothing after that. Kept in the user's cache, not here: other checkouts share them.
 .PHONY: kube-binaries
