@@ -63,6 +63,15 @@ type constants struct {
 	bridge     uint8
 }
 
+// constants are those that the settings ask for, on a kernel that knows the flag or not.
+func (s Settings) constants(csumIPv6 uint8) constants {
+	c := constants{genevePort: s.GenevePort, geneveVNI: s.GeneveVNI, csumIPv6: csumIPv6}
+	if s.Reject {
+		c.reject = 1
+	}
+	return c
+}
+
 // Load takes the maps that are pinned below dir, or makes them, and loads the programs for each uplink. Maps that
 // differ in size or flags are made anew with the old rows; of another layout, migrated or empty. Every pin is as it
 // was: attach.Uplinks.Switch comes next, and publishes. The caller holds the directory's lock.
@@ -84,7 +93,7 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 	}
 	d := &Datapath{
 		Set: set, spec: spec, log: log, ready: map[netdev.Link]*bpfobj.BeepPrograms{},
-		constants: constants{genevePort: settings.GenevePort, geneveVNI: settings.GeneveVNI, csumIPv6: csumIPv6},
+		constants: settings.constants(csumIPv6),
 	}
 	d.Maps = maps.ByName(set.Maps())
 	if err := d.prepare(uplinks); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/beep-lb/beep/harness/bpffs"
 	"github.com/beep-lb/beep/harness/require"
+	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
@@ -357,7 +358,7 @@ func TestInstances(t *testing.T) {
 func TestConstants(t *testing.T) {
 	spec, err := bpfobj.LoadBeep()
 	must(t, err)
-	must(t, constants{genevePort: 6082, geneveVNI: 13, csumIPv6: 1, reject: 1}.set(spec, 0))
+	must(t, SettingsOf(&config.Datapath{GenevePort: 6082, GeneveVNI: 13, NoEndpoints: "reject"}).constants(1).set(spec, 0))
 	var l2, vni uint32
 	var port uint16
 	var csum, reject uint8
