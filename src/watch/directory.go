@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ func (d *Directory) Run(ctx context.Context) {
 	if err != nil {
 		d.log.Warn("manifests are not watched, but read at times", "dir", d.path, "every", look, "error", err)
 	}
-	timer := time.NewTimer(0) // what changed since OpenDirectory
+	timer := time.NewTimer(settle) // what changed since OpenDirectory
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,12 +84,31 @@ func (d *Directory) Run(ctx context.Context) {
 			d.log.Debug("watch of manifests", "error", err)
 			timer.Reset(settle)
 		case <-timer.C:
+			if d.unsettled() {
+				timer.Reset(settle)
+				continue
+			}
 			if err := d.reload(); err != nil {
 				d.log.Error("manifests are wrong, those from before stay in force", "error", err)
 			}
 			timer.Reset(look)
 		}
 	}
+}
+
+// unsettled reports whether a file has only just been written: its writer may have emptied it and not be done, and
+// half a file must not take Services away.
+func (d *Directory) unsettled() bool {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return false
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()).Abs() < settle {
+			return true
+		}
+	}
+	return false
 }
 
 // reload reads the directory. It returns a fault only once, and notes it for Fault.
