@@ -148,22 +148,19 @@ func (r rig) gateway() netip.Addr {
 
 var _ = Describe("the way between the nodes", Label("netns"), func() {
 	everywhere(func(w way, offload scene.Offload) {
-		for _, nodes := range [][]string{{"node-a", "node-b"}, {"node-a"}, {"node-b"}} {
-			It("is narrower than the client's by a route with a locked MTU: each direction has its own limit", func() {
-				r := onOneLAN(links{1500, 1500}, offload, w)
-				r.narrowTunnels(nodes...)
-				mtu := map[string]int{"node-a": 1500, "node-b": 1500}
-				for _, node := range nodes {
-					mtu[node] = narrowed
-				}
+		It("is narrower than the client's by a route with a locked MTU: each direction has its own limit", func() {
+			r := onOneLAN(links{1500, 1500}, offload, w)
+			for _, mtu := range []struct{ toPod, toClient int }{{narrowed, narrowed}, {narrowed, 1500}, {1500, narrowed}} {
+				r.narrowTunnel("node-a", mtu.toPod)
+				r.narrowTunnel("node-b", mtu.toClient)
 				r.expectBounds(remotePod, map[direction][]bound{
-					toPod:    {{1500, nil}, {w.forward(mtu["node-a"]), r.only(r.dialled())}},
-					toClient: {{1500, nil}, {w.back(mtu["node-b"]), r.only(r.Addr("client", w.inner))}},
+					toPod:    {{1500, nil}, {w.forward(mtu.toPod), r.only(r.dialled())}},
+					toClient: {{1500, nil}, {w.back(mtu.toClient), r.only(r.Addr("client", w.inner))}},
 				})
 				r.stream(remotePod)
-				r.expectRightChecksums()
-			})
-		}
+			}
+			r.expectRightChecksums()
+		})
 		It("is wide, but the pod's link is narrow: the node's own error carries the front's address", func() {
 			r := onOneLAN(links{1500, 1300}, offload, w)
 			r.expectBounds(remotePod, map[direction][]bound{

@@ -83,13 +83,11 @@ func (r rig) narrow(host string, to netip.Prefix, via netip.Addr, mtu int) {
 	Expect(r.NS(host).Netlink().RouteReplace(route)).To(Succeed())
 }
 
-// narrowTunnels locks the MTU of the way from each of the nodes to the other.
-func (r rig) narrowTunnels(nodes ...string) {
+// narrowTunnel locks the MTU of the way from one of the nodes to the other.
+func (r rig) narrowTunnel(node string, mtu int) {
 	GinkgoHelper()
-	for _, node := range nodes {
-		peer := r.Addr(map[string]string{"node-a": "node-b", "node-b": "node-a"}[node], r.outer)
-		r.narrow(node, netip.PrefixFrom(peer, peer.BitLen()), netip.Addr{}, narrowed)
-	}
+	peer := r.Addr(map[string]string{"node-a": "node-b", "node-b": "node-a"}[node], r.outer)
+	r.narrow(node, netip.PrefixFrom(peer, peer.BitLen()), netip.Addr{}, mtu)
 }
 
 // The streams that are under way while an MTU changes.
@@ -105,7 +103,8 @@ var _ = Describe("a TCP connection whose segment size is from before the MTU shr
 			r := onOneLAN(links{1500, 1500}, offload, w)
 			transfer := r.Exchange(r.Context(limit), "client", r.front(fronts.Stream, remotePod), long, long, perSecond)
 			Eventually(transfer.Moved).WithTimeout(limit).Should(BeNumerically(">", underWay))
-			r.narrowTunnels("node-a", "node-b")
+			r.narrowTunnel("node-a", narrowed)
+			r.narrowTunnel("node-b", narrowed)
 			_, err := transfer.Wait()
 			Expect(err).NotTo(HaveOccurred())
 			Expect(r.Drops()).To(And(HaveLen(2), HaveKey("node-a too-big"), HaveKey("node-b too-big")), "each sender was told")
