@@ -52,6 +52,15 @@ func ipSeeds(f family) (seeds []input) {
 			seeds = append(seeds, input{right, nil, 0}, input{wrong, nil, 0})
 		}
 	}
+	for n := range extensions + 2 {
+		chain := []twist{{twistExtension, byte(n), byte(n), 0}, {twistMend}}
+		for range n {
+			chain = slices.Insert(chain, 0, twist{twistExtension, 1, 0, 0})
+		}
+		begin := frame(ip(f.client, f.self), packet.TCP(39000, portThere).Flags("S").Option(1).MSS(1460))
+		seeds = append(seeds, input{begin, changes(chain...), 0}, input{begin, changes(twist{twistExtension, 2, 0, byte(n)}, twist{twistMend}), 0},
+			input{begin, changes(twist{twistExtension, 3, byte(n), 0}, twist{twistMend}), 0}, input{begin, changes(twist{twistFragment, 0, byte(n), 9}), 0})
+	}
 	for _, id := range []byte{fragmentID, fragmentID + 1, 99} {
 		for i, from := range []packet.IPPacket{ip(f.client, f.self), ip(f.here, f.client)} {
 			tail := frame(from.Proto(17), packet.Payload(48))
@@ -73,6 +82,11 @@ func tunnelSeeds() (seeds []input) {
 					out := frame(ip(f.client, f.frontOfPeer), transport(proto, 39000, portHere, "S"), packet.Payload(20))
 					seeds = append(seeds, input{out, changes(twist{twistTunnel, outer, option, byte(i)}, twist{twistMend}), 0})
 				}
+			}
+			for n := range byte(16) {
+				out := frame(ip(f.client, f.frontOfPeer).ECN(n&3), transport(proto, 39000, portHere, "S"), packet.Payload(20))
+				seeds = append(seeds, input{out, changes(twist{twistTunnel, byte(i), 0, n}, twist{twistTOS, 0, 0, n >> 2}, twist{twistMend}), 0},
+					input{out, changes(twist{twistTunnel, byte(i), 0, byte(i)}, twist{twistTOS, 0, 0, n >> 2}, twist{twistMend}), 0})
 			}
 			for _, peer := range []byte{0, 1} {
 				back := frame(ip(f.self, f.client), transport(proto, portThere, portEstablished+1, "SA"), packet.Payload(20))
