@@ -256,7 +256,10 @@ __noinline int client_way(struct __sk_buff *skb, const struct flow_key *key, con
 	way->limit = way->out.mtu;
 	if (err && row) {
 		way->out.ifindex = row->uplink;
-		way->limit = ~0u;
+		/* Only the device's MTU is asked for here, whatever this packet's length. */
+		way->out.mtu = 0;
+		bpf_check_mtu(skb, row->uplink, &way->out.mtu, 0, 0);
+		way->limit = way->out.mtu;
 		way->by_mac = 1;
 		return 0;
 	}
