@@ -12,7 +12,7 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart flood
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart flood churn memory
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -91,8 +91,8 @@ FORCE:
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
 	$(GO) test -p 1 -count=1 -timeout 15m $(RIG_FLAGS) ./rigs/$*
 
-# Prints its figures.
-rig-flood: RIG_FLAGS := -v
+# Print their figures.
+rig-flood rig-memory: RIG_FLAGS := -v
 
 # Minutes the first time, nothing after that. Kept in the user's cache, not here: other checkouts share them.
 .PHONY: kube-binaries
