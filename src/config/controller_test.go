@@ -5,10 +5,10 @@ package config
 import (
 	"errors"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beep-lb/beep/src/model"
@@ -18,11 +18,10 @@ import (
 func parseController(t *testing.T, args ...string) (Controller, error) {
 	t.Helper()
 	var c Controller
-	parser, err := kong.New(&c, kong.Name("beep-controller"), kong.Exit(func(int) { t.Fatal("parser exits") }))
-	if err != nil {
-		t.Fatal(err)
+	err := NewFlags(&c).Parse(args, os.LookupEnv)
+	if err == nil {
+		err = c.Validate()
 	}
-	_, err = parser.Parse(args)
 	return c, err
 }
 

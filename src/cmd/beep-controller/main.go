@@ -20,8 +20,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/beep-lb/beep/src/config"
 )
 
@@ -34,33 +32,37 @@ const (
 	exitUsage = 2
 )
 
+const usage = `Usage: beep-controller --pin-dir DIR --node-name NAME [flags]
+
+beep-controller keeps this node's fronts as the Services of the cluster ask.
+
+Flags:
+%s`
+
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, errout io.Writer) int {
 	var cli struct {
 		config.Controller
-		Version kong.VersionFlag `help:"Print the version and exit."`
+		Version bool `name:"version" help:"Print the version and exit."`
 	}
-	ended := -1
-	parser, err := kong.New(&cli, kong.Name("beep-controller"), kong.Writers(out, errout), kong.Vars{"version": version},
-		kong.Exit(func(code int) { ended = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Description("beep-controller keeps this node's fronts as the Services of the cluster ask."))
-	if err != nil {
-		panic(err) // the struct above is wrong
-	}
-	_, err = parser.Parse(args)
-	if ended >= 0 {
-		return ended // after --help or --version
-	}
-	var problems config.Problems
+	flags := config.NewFlags(&cli)
+	err := flags.Parse(args, os.LookupEnv)
 	switch {
-	case errors.As(err, &problems):
-		complain(errout, problems)
-		return exitError
+	case errors.Is(err, config.ErrHelp):
+		fmt.Fprintf(out, usage, flags.Usage())
+		return 0
 	case err != nil:
 		complain(errout, fmt.Errorf("%w: see `beep-controller --help`", err))
 		return exitUsage
+	case cli.Version:
+		fmt.Fprintln(out, version)
+		return 0
+	}
+	if err := cli.Validate(); err != nil {
+		complain(errout, err)
+		return exitError
 	}
 	if err := run(&cli.Controller, newLogger(&cli.Controller, errout)); err != nil {
 		complain(errout, err)
