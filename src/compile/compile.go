@@ -143,9 +143,10 @@ func (v *view) endpoints(
 			targets[model.Socket{Addr: c.addr, Port: c.port, Proto: port.Proto}] = true
 		}
 	}
-	chosen := choose(admitted, service, v.self.Node, v.zone())
-	endpoints := make([]model.Endpoint, 0, len(admitted))
-	for _, c := range admitted {
+	usable, waiting, chosen := v.choose(admitted, service)
+	skipped = append(skipped, waiting...)
+	endpoints := make([]model.Endpoint, 0, len(usable))
+	for _, c := range usable {
 		if code := chosen(c); code != none {
 			skipped = append(skipped, skip{c, code, c.node})
 			continue

@@ -50,6 +50,7 @@ func drawNode(t *rapid.T, i int) *model.Node {
 	}
 	node.Exclude = rapid.SampledFrom([]model.Label{{}, {}, {}, {Set: true, Value: "false"}, {Set: true}}).Draw(t, "exclude")
 	node.ToBeDeleted = rapid.IntRange(0, 7).Draw(t, "tainted") == 0
+	node.Detached = rapid.IntRange(0, 7).Draw(t, "detached") == 0
 	return node
 }
 

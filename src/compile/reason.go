@@ -47,6 +47,7 @@ const (
 	EndpointUnknownNode
 	EndpointOutside
 	EndpointUnreachable
+	EndpointDetached
 	EndpointNotReady
 	EndpointTerminating
 	EndpointNotLocal
@@ -118,6 +119,8 @@ var meanings = [codes]meaning{
 		"add --pod-cidr, or correct the EndpointSlice"},
 	EndpointUnreachable: {"EndpointUnreachable", true, "its node %s has no InternalIP of a family that this node has too",
 		"give both nodes an InternalIP of one family"},
+	EndpointDetached: {"EndpointDetached", false, "beep is not known to be attached on its node %s, and others can be used",
+		"see the node and its beep pod"},
 	EndpointNotReady:    {"EndpointNotReady", false, "it is not ready", "see the pod's readiness"},
 	EndpointTerminating: {"EndpointTerminating", false, "it is terminating and others are ready", "nothing: it drains"},
 	EndpointNotLocal:    {"EndpointNotLocal", false, "it is on another node (%s)", "nothing: there is one on this node"},

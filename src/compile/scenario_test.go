@@ -17,7 +17,7 @@ import (
 // scenario is what a file below testdata says, one object a line and its fields in any order:
 //
 //	rules [class=C] [pods=PREFIX,…] [mode=Proxy] [max=N]
-//	node NAME [ADDRESS…] [external=ADDRESS,…] [pods=PREFIX,…] [zone=Z] [exclude=VALUE] [tainted] [deleting]
+//	node NAME [ADDRESS…] [external=ADDRESS,…] [pods=PREFIX,…] [zone=Z] [exclude=VALUE] [tainted] [deleting] [detached]
 //	service NS/NAME PORT/PROTOCOL[:NAME]… [families=IPv4,IPv6] [created=N] [uid=U] [class=C] [local] [preferSameNode]
 //	        [affinity[=DURATION]] [sources=RANGE;…] [annotation=TEXT] [loadBalancerIP=A] [ingress=ENTRY,…] [otherProxy] [deleting]
 //	slice NS/NAME SERVICE FAMILY PORT/PROTOCOL[:NAME]…
@@ -224,7 +224,7 @@ func (s *scenario) leaseAll() {
 }
 
 func readNode(f *fields) *model.Node {
-	node := &model.Node{ToBeDeleted: f.flag("tainted"), Deleting: f.flag("deleting")}
+	node := &model.Node{ToBeDeleted: f.flag("tainted"), Deleting: f.flag("deleting"), Detached: f.flag("detached")}
 	node.ExternalIPs, node.PodCIDRs, node.Zone = addrs(f.list("external", ",")), prefixes(f.list("pods", ",")), f.value("zone")
 	if _, node.Exclude.Set = f.named["exclude"]; node.Exclude.Set {
 		node.Exclude.Value = f.value("exclude")

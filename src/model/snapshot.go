@@ -219,6 +219,9 @@ type Node struct {
 	Exclude Label
 	// ToBeDeleted says that the taint ToBeDeletedByClusterAutoscaler is there, whatever its effect.
 	ToBeDeleted bool
+	// Detached says that its beep is not known to be attached: what is tunnelled there meets a host that expects no
+	// tunnel. It is no word of the Node's but of the publisher's (publish.Peers); who does not know leaves it false.
+	Detached bool
 }
 
 // Equal says whether beep has nothing to do about the difference of the two.
