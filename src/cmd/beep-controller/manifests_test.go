@@ -170,7 +170,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 	}{
 		{[]string{"--manifests", "/nowhere"}, 1, "beep-controller: read manifests: open /nowhere: no such file or directory\n"},
 		{[]string{"--pod-cidr=10.42.1.0/24,10.42.2.0/24"}, 1, `beep-controller: --pod-cidr "10.42.2.0/24": is IPv4`},
-		{[]string{"--nonsense"}, 2, "unknown flag --nonsense"},
+		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
 		{[]string{"--metrics-addr=192.0.2.77:9963"}, 1, "choose another --metrics-addr"},
 		{[]string{"--version"}, 0, "v0-test\n"},
 	} {
