@@ -67,6 +67,7 @@ type term struct {
 	witness   *witness
 	restraint *restraint
 	events    *Events
+	roster    *roster
 	memory    compile.Memory
 	// heldSince is when the mass loss began that is held; zero if there is none.
 	heldSince time.Time
@@ -80,6 +81,7 @@ func (p *Publisher) newTerm(changed func()) *term {
 	return &term{
 		Publisher: p, witness: newWitness(time.Now, changed), restraint: newRestraint(time.Now),
 		events: NewEvents(p.Client.CoreV1(), p.Node), contested: map[string]Event{},
+		roster: &roster{leases: p.Client.CoordinationV1().Leases(p.Namespace), now: time.Now},
 	}
 }
 
@@ -93,6 +95,9 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 	if !complete {
 		return time.Time{}, nil
 	}
+	if err := t.recall(ctx); err != nil {
+		return time.Time{}, t.complain(ctx, err)
+	}
 	sooner := func(at time.Time) {
 		if !at.IsZero() && (again.IsZero() || at.Before(again)) {
 			again = at
@@ -100,6 +105,9 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 	}
 	published, reasons := compile.Publication(snapshot, leases, t.How, t.memory)
 	t.memory = published.Memory
+	// Before any status: whoever comes after a publisher that is lost in between must know what that one listed.
+	at, rosterErr := t.roster.write(ctx, attachedOf(snapshot.Nodes, t.witness.attached()), toRecall(t.memory.Known, published.Statuses))
+	sooner(at)
 	sooner(t.hold(published.Held))
 	t.Observe.Published(len(published.Memory.Live), len(published.Held))
 	t.restraint.keep(snapshot.Services)
@@ -117,12 +125,31 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 	err = t.writeAll(ctx, due)
 	at, eventErr := t.events.Tell(ctx, t.about(snapshot, append(reasons, t.Reasons()...)))
 	sooner(at)
-	err = errors.Join(err, eventErr)
-	if err != nil && ctx.Err() == nil && time.Since(t.complained) >= time.Minute {
+	return again, t.complain(ctx, errors.Join(rosterErr, err, eventErr))
+}
+
+// complain logs a failure that goes on once in a while, and returns it.
+func (t *term) complain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && time.Since(t.complained) >= complainEvery {
 		t.Log.Warn("not all is published, trying on", "error", err)
 		t.complained = time.Now()
 	}
-	return again, err
+	return err
+}
+
+// recall reads the roster if it is to be read: at the beginning, and after a write that failed.
+func (t *term) recall(ctx context.Context) error {
+	if t.roster.held != nil {
+		return nil
+	}
+	known, err := t.roster.recall(ctx)
+	if err != nil {
+		return err
+	}
+	known = append(known, t.memory.Known...)
+	slices.SortFunc(known, netip.Addr.Compare)
+	t.memory.Known = slices.Compact(known)
+	return nil
 }
 
 // hold notes a mass loss, and ends it when it has lasted. It returns when to look again.

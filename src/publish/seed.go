@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -23,15 +22,8 @@ const (
 	seedKey    = "seed"
 )
 
-const (
-	// lookAtSeed is how often the Secret is read: it may be read by name alone, and so not watched.
-	lookAtSeed = time.Minute
-	// firstWait and longestWait bound the pause between two tries to reach the API server at start.
-	firstWait   = time.Second
-	longestWait = 30 * time.Second
-	// requestTimeout bounds one request.
-	requestTimeout = 15 * time.Second
-)
+// lookAtSeed is how often the Secret is read: it may be read by name alone, and so not watched.
+const lookAtSeed = time.Minute
 
 // Seed is the flow hash's, the same on every node of the cluster. It is kept in a Secret, since who knows it can
 // compute where a flow goes. Its methods may be called from any goroutine.
@@ -46,26 +38,13 @@ type Seed struct {
 // seed, a node would send flows elsewhere than all others.
 func OpenSeed(ctx context.Context, secrets typedcorev1.SecretInterface, log *slog.Logger) (*Seed, error) {
 	s := &Seed{secrets: secrets, log: log}
-	var complained time.Time
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	return s, insist(ctx, log.With("for", "the hash seed"), func(ctx context.Context) error {
 		value, err := s.read(ctx)
 		if err == nil {
 			s.value.Store(&value)
-			return s, nil
 		}
-		if permanent(err) {
-			return nil, err
-		}
-		if time.Since(complained) >= time.Minute {
-			log.Warn("waiting for the hash seed", "error", err)
-			complained = time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(jittered(wait)):
-		}
-	}
+		return err
+	})
 }
 
 // Value is the seed as it was last read.
@@ -133,8 +112,3 @@ func (s *Seed) fresh() *corev1.Secret {
 type malformedError struct{ text string }
 
 func (e *malformedError) Error() string { return e.text }
-
-// jittered is a pause between one half and three halves of d: no two nodes stay in step.
-func jittered(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.5 + mathrand.Float64()))
-}

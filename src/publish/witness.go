@@ -104,6 +104,9 @@ func (w *witness) Replace(objects []interface{}, _ string) error {
 	w.lock.Lock()
 	defer w.changed()
 	defer w.lock.Unlock()
+	for _, seen := range w.nodes {
+		seen.deleted = true
+	}
 	for _, object := range objects {
 		if err := w.see(object, !w.complete); err != nil {
 			return err
@@ -146,6 +149,7 @@ func (w *witness) Delete(object interface{}) error {
 	defer w.lock.Unlock()
 	if seen, known := w.nodes[key.Name]; known {
 		seen.deleted = true
+		w.changed()
 	}
 	return nil
 }
@@ -202,6 +206,20 @@ func (w *witness) leases(nodes []*model.Node, listed map[netip.Addr]bool) (live 
 	consider(w.began.Add(lostAfter))
 	slices.SortFunc(live, func(a, b *model.Lease) int { return cmp.Compare(a.Node, b.Node) })
 	return live, next, true
+}
+
+// attached are the nodes whose Lease says that their datapath is attached, however old it is: one whose controller is
+// gone forwards on. A Lease goes with its Node.
+func (w *witness) attached() map[string]bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	nodes := make(map[string]bool, len(w.nodes))
+	for name, seen := range w.nodes {
+		if seen.says.Attached && !seen.deleted {
+			nodes[name] = true
+		}
+	}
+	return nodes
 }
 
 // mayJoin says whether a Lease may bring its node into lists.
