@@ -7,31 +7,39 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Lock is the right to write to a pin directory; it ends with Unlock or with the process, however that dies.
+// Lock is a right to write: to a pin directory, or to what its maps hold. It ends with Unlock or with the process, however that dies.
 type Lock struct {
 	file *os.File
 }
 
 // Lock takes the directory's exclusive lock without waiting. It fails with ErrLocked, and names the process
 // that holds the lock where /proc/locks shows it.
-func (d *Dir) Lock() (*Lock, error) {
-	file, err := os.OpenFile(d.path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+func (d *Dir) Lock() (*Lock, error) { return lock(d.path, ErrLocked) }
+
+// LockRows takes the right to fill the maps, which is a controller's beside the Lock of whoever pins them. It fails
+// with ErrRowsLocked, as Lock does with ErrLocked, and with fs.ErrNotExist where no maps are pinned.
+func (d *Dir) LockRows() (*Lock, error) { return lock(filepath.Join(d.path, mapsDir), ErrRowsLocked) }
+
+// lock takes the exclusive lock of a folder.
+func lock(path string, locked error) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("lock pin directory: %w", err)
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		err = fmt.Errorf("%w: %s is locked by %s: stop it, or choose another --pin-dir", ErrLocked, d.path, holder(file))
+		err = fmt.Errorf("%w: %s is locked by %s: stop it, or choose another --pin-dir", locked, path, holder(file))
 	case err != nil:
-		err = fmt.Errorf("lock pin directory %s: %w", d.path, err)
+		err = fmt.Errorf("lock pin directory %s: %w", path, err)
 	default:
-		err = d.checkSame(file)
+		err = checkSame(path, file, locked)
 	}
 	if err != nil {
 		file.Close()
@@ -50,17 +58,17 @@ func (l *Lock) Unlock() error {
 
 // checkSame refuses a lock on a directory that was removed between opening and locking: its successor has
 // the same path and no lock.
-func (d *Dir) checkSame(file *os.File) error {
-	locked, err := file.Stat()
+func checkSame(path string, file *os.File, locked error) error {
+	before, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("lock pin directory: %w", err)
 	}
-	now, err := os.Stat(d.path)
+	now, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("lock pin directory: %w", err)
 	}
-	if !os.SameFile(locked, now) {
-		return fmt.Errorf("%w: %s was replaced while it was locked: start again", ErrLocked, d.path)
+	if !os.SameFile(before, now) {
+		return fmt.Errorf("%w: %s was replaced while it was locked: start again", locked, path)
 	}
 	return nil
 }

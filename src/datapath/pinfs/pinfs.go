@@ -21,6 +21,9 @@ import (
 // ErrLocked says that another process writes to the pin directory.
 var ErrLocked = errors.New("pin directory is in use")
 
+// ErrRowsLocked says that another process fills the maps of the pin directory.
+var ErrRowsLocked = errors.New("another controller fills these maps")
+
 // ErrNotBPFFS says that the pin directory is not on a BPF file system.
 var ErrNotBPFFS = errors.New("not on bpffs")
 

@@ -290,6 +290,25 @@ func TestLock(t *testing.T) {
 	must(t, err, lock.Unlock())
 }
 
+func TestWhoPinsAndWhoFillsTheMapsHaveALockEach(t *testing.T) {
+	path := mountBPFFS(t) + "/beep"
+	must(t, os.Mkdir(path, 0o700))
+	if _, err := (&Dir{path: path}).LockRows(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no maps are there: %v", err)
+	}
+	dir := mustCreate(t, path)
+	pinner, err := dir.Lock()
+	must(t, err)
+	filler, err := dir.LockRows()
+	must(t, err)
+	if _, err := dir.LockRows(); !errors.Is(err, ErrRowsLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+		t.Errorf("a second controller: %v", err)
+	}
+	must(t, pinner.Unlock(), filler.Unlock())
+	filler, err = dir.LockRows()
+	must(t, err, filler.Unlock())
+}
+
 func TestLockSeesAReplacedDirectory(t *testing.T) {
 	path := mountBPFFS(t) + "/beep"
 	must(t, os.Mkdir(path, 0o700))
@@ -297,7 +316,7 @@ func TestLockSeesAReplacedDirectory(t *testing.T) {
 	must(t, err)
 	defer file.Close()
 	must(t, os.Remove(path), os.Mkdir(path, 0o700))
-	if err := (&Dir{path: path}).checkSame(file); !errors.Is(err, ErrLocked) {
+	if err := checkSame(path, file, ErrLocked); !errors.Is(err, ErrLocked) {
 		t.Errorf("error %v", err)
 	}
 }
