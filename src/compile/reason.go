@@ -102,9 +102,10 @@ var meanings = [codes]meaning{
 	NoEndpoints: {"NoEndpoints", false, "no %s endpoint can be used on this node", "see the endpoints' own reasons, if there are any"},
 
 	SCTPUnsupported: {"SCTPUnsupported", true, "beep does not balance SCTP", "use TCP or UDP"},
-	PortReserved:    {"PortReserved", true, "the port is reserved: %s", "choose another port, or change --reserved-ports"},
-	PortConflict:    {"PortConflict", true, "the port belongs to the older Service %s", "choose another port, or delete that Service"},
-	PortDuplicate:   {"PortDuplicate", true, "the Service names the port twice", "name every port and protocol once"},
+	PortReserved: {"PortReserved", true, "the port is reserved: %s",
+		"choose another port, or change --reserved-ports or --node-port-range"},
+	PortConflict:  {"PortConflict", true, "the port belongs to the older Service %s", "choose another port, or delete that Service"},
+	PortDuplicate: {"PortDuplicate", true, "the Service names the port twice", "name every port and protocol once"},
 
 	SliceOfNames: {"SliceOfNames", false, "its addressType is FQDN", "use IPv4 or IPv6"},
 	SliceOtherFamily: {"SliceOtherFamily", false, "its addressType %s is not in spec.ipFamilies",

@@ -4,8 +4,10 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -30,10 +32,13 @@ type Controller struct {
 
 	LoadBalancerClass string `name:"load-balancer-class" env:"BEEP_LOAD_BALANCER_CLASS" placeholder:"CLASS" help:"Serve the Services of this loadBalancerClass; default: those without a class."`
 	ReservedPorts     string `name:"reserved-ports" env:"BEEP_RESERVED_PORTS" default:"22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp" placeholder:"PORTS" help:"Ports of the nodes that no Service may take: PORT/PROTOCOL or FIRST-LAST/PROTOCOL, separated by commas."`
+	NodePortRange     string `name:"node-port-range" env:"BEEP_NODE_PORT_RANGE" default:"30000-32767" placeholder:"FIRST-LAST" help:"The API server's --service-node-port-range, of which no Service may take a port; empty reserves none."`
+	GenevePort        int    `name:"geneve-port" env:"BEEP_GENEVE_PORT" default:"6081" placeholder:"PORT" help:"UDP port of the tunnel between nodes, which no Service may take; the same as that of beep run."`
 	IngressIPMode     string `name:"ingress-ip-mode" env:"BEEP_INGRESS_IP_MODE" default:"VIP" placeholder:"MODE" help:"How clients inside the cluster reach published addresses: VIP (kube-proxy serves them at once) or Proxy (through a node's front)."`
 	MaxPublishedNodes int    `name:"max-published-nodes" env:"BEEP_MAX_PUBLISHED_NODES" default:"0" placeholder:"N" help:"Nodes that a Service lists at most, chosen by hash; 0 lists all."`
 	MetricsAddr       string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9963" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
 	ReadyFile         string `name:"ready-file" env:"BEEP_READY_FILE" default:"/tmp/beep-ready" placeholder:"FILE" help:"File that exists while the maps have been made as desired once."`
+	ExplainSocket     string `name:"explain-socket" env:"BEEP_EXPLAIN_SOCKET" placeholder:"FILE" help:"Unix socket at which beep explain asks; default: the ready file's name and .sock."`
 	LogLevel          string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	LogFormat         string `name:"log-format" env:"BEEP_LOG_FORMAT" default:"text" placeholder:"FORMAT" help:"text or json."`
 }
@@ -84,6 +89,41 @@ func (c *Controller) Reserved() []PortRange {
 	return ranges
 }
 
+// NodePorts are the ports of --node-port-range, of both protocols. They are complete if Validate found no fault.
+func (c *Controller) NodePorts() []PortRange {
+	if c.NodePortRange == "" {
+		return nil
+	}
+	first, last, err := portSpan(c.NodePortRange)
+	if err != nil {
+		return nil
+	}
+	return []PortRange{{model.TCP, first, last}, {model.UDP, first, last}}
+}
+
+// OwnPorts are those that beep's processes listen on, as far as the flags of this one tell: the tunnel's, and those of
+// the metrics, that of `beep run` by its default.
+func (c *Controller) OwnPorts() []PortRange {
+	ports := []PortRange{{model.UDP, uint16(c.GenevePort), uint16(c.GenevePort)}, {model.TCP, daemonMetrics, daemonMetrics}}
+	if _, text, err := net.SplitHostPort(c.MetricsAddr); err == nil {
+		if port, _, err := portSpan(text); err == nil && port != daemonMetrics {
+			ports = append(ports, PortRange{model.TCP, port, port})
+		}
+	}
+	return ports
+}
+
+// daemonMetrics is the port of the default of Datapath.MetricsAddr.
+const daemonMetrics = 9962
+
+// Socket is where `beep explain` asks.
+func (c *Controller) Socket() string { return socketPath(c.ExplainSocket, c.ReadyFile) }
+
+// socketPath is by the values of --explain-socket and --ready-file, which every controller of a machine has its own of.
+func socketPath(explainSocket, readyFile string) string {
+	return cmp.Or(explainSocket, readyFile+".sock")
+}
+
 // ParsePorts reads port ranges separated by commas, as 22/tcp,2379-2380/tcp, and sorts them by protocol and port.
 // An empty text is none. The error names the first item that is none, and those that are come with it.
 func ParsePorts(text string) ([]PortRange, error) {
@@ -112,16 +152,25 @@ func parsePortRange(item string) (PortRange, error) {
 	if err != nil {
 		return PortRange{}, fmt.Errorf("%q: want PORT/PROTOCOL or FIRST-LAST/PROTOCOL, as 22/tcp: %w", item, err)
 	}
-	low, high, ranged := strings.Cut(ports, "-")
+	first, last, err := portSpan(ports)
+	if err != nil {
+		return PortRange{}, fmt.Errorf("%q: %w", item, err)
+	}
+	return PortRange{proto, first, last}, nil
+}
+
+// portSpan reads a port, or the first and the last of several.
+func portSpan(text string) (first, last uint16, err error) {
+	low, high, ranged := strings.Cut(text, "-")
 	if !ranged {
 		high = low
 	}
-	first, err1 := strconv.ParseUint(low, 10, 16)
-	last, err2 := strconv.ParseUint(high, 10, 16)
-	if err1 != nil || err2 != nil || first == 0 || last < first {
-		return PortRange{}, fmt.Errorf("%q: want ports from 1 to 65535, the lower one first", item)
+	from, err1 := strconv.ParseUint(low, 10, 16)
+	to, err2 := strconv.ParseUint(high, 10, 16)
+	if err1 != nil || err2 != nil || from == 0 || to < from {
+		return 0, 0, errors.New("want ports from 1 to 65535, the lower one first")
 	}
-	return PortRange{proto, uint16(first), uint16(last)}, nil
+	return uint16(from), uint16(to), nil
 }
 
 // Validate reports every problem of the flags at once, in the form of Datapath.Validate.
@@ -148,12 +197,19 @@ func (c *Controller) Validate() error {
 	if _, err := ParsePorts(c.ReservedPorts); err != nil {
 		p.add("reserved-ports", "BEEP_RESERVED_PORTS", c.ReservedPorts, err.Error())
 	}
+	if _, _, err := portSpan(c.NodePortRange); c.NodePortRange != "" && err != nil {
+		p.add("node-port-range", "BEEP_NODE_PORT_RANGE", c.NodePortRange, err.Error())
+	}
+	p.number("geneve-port", "BEEP_GENEVE_PORT", c.GenevePort, span{1, 65535})
 	if c.IngressIPMode != "VIP" && c.IngressIPMode != "Proxy" {
 		p.add("ingress-ip-mode", "BEEP_INGRESS_IP_MODE", c.IngressIPMode, "want VIP or Proxy")
 	}
 	p.number("max-published-nodes", "BEEP_MAX_PUBLISHED_NODES", c.MaxPublishedNodes, span{0, 1 << 20})
 	if !filepath.IsAbs(c.ReadyFile) {
 		p.add("ready-file", "BEEP_READY_FILE", c.ReadyFile, "want an absolute path")
+	}
+	if c.ExplainSocket != "" && !filepath.IsAbs(c.ExplainSocket) {
+		p.add("explain-socket", "BEEP_EXPLAIN_SOCKET", c.ExplainSocket, "want an absolute path")
 	}
 	p.metricsAddr(c.MetricsAddr)
 	p.logging(c.LogLevel, c.LogFormat)

@@ -4,8 +4,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,7 +36,7 @@ func TestControllerDefaults(t *testing.T) {
 	}
 	want := Controller{
 		PinDir: "/sys/fs/bpf/beep", NodeName: "a", ReservedPorts: "22/tcp,2379-2380/tcp,6443/tcp,10250/tcp,6081/udp",
-		IngressIPMode: "VIP", MetricsAddr: "127.0.0.1:9963", ReadyFile: "/tmp/beep-ready", LogLevel: "info", LogFormat: "text",
+		NodePortRange: "30000-32767", GenevePort: 6081, IngressIPMode: "VIP", MetricsAddr: "127.0.0.1:9963", ReadyFile: "/tmp/beep-ready", LogLevel: "info", LogFormat: "text",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults differ from the documented table (-want +got):\n%s", diff)
@@ -81,6 +83,9 @@ func TestControllerRefusals(t *testing.T) {
 		{"--reserved-ports=0/tcp", `--reserved-ports (BEEP_RESERVED_PORTS) "0/tcp": "0/tcp": want ports from 1 to 65535`},
 		{"--reserved-ports=80-22/tcp", `"80-22/tcp": want ports from 1 to 65535, the lower one first`},
 		{"--reserved-ports=1-70000/udp", `"1-70000/udp": want ports`},
+		{"--node-port-range=32767-30000", `--node-port-range (BEEP_NODE_PORT_RANGE) "32767-30000": want ports from 1 to 65535`},
+		{"--geneve-port=0", `--geneve-port (BEEP_GENEVE_PORT) "0": out of range`},
+		{"--explain-socket=sock", `--explain-socket (BEEP_EXPLAIN_SOCKET) "sock": want an absolute path`},
 		{"--ready-file=ready", `--ready-file (BEEP_READY_FILE) "ready": want an absolute path`},
 		{"--metrics-addr=localhost:9963", `--metrics-addr (BEEP_METRICS_ADDR) "localhost:9963": want ADDRESS:PORT`},
 		{"--ingress-ip-mode=vip", `--ingress-ip-mode (BEEP_INGRESS_IP_MODE) "vip": want VIP or Proxy`},
@@ -98,6 +103,50 @@ func TestControllerRefusals(t *testing.T) {
 	}
 	if _, err := parseController(t); err == nil || !strings.Contains(err.Error(), "pin-dir") || !strings.Contains(err.Error(), "node-name") {
 		t.Errorf("nothing given: %v", err)
+	}
+}
+
+func TestPortsThatAreNobodysToTake(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "30000-32767/TCP 30000-32767/UDP 6081/UDP 9962/TCP 9963/TCP"},
+		{[]string{"--node-port-range=31000", "--geneve-port=7000", "--metrics-addr=:9100"}, "31000/TCP 31000/UDP 7000/UDP 9962/TCP 9100/TCP"},
+		{[]string{"--node-port-range=", "--metrics-addr="}, "6081/UDP 9962/TCP"},
+		{[]string{"--node-port-range=", "--metrics-addr=[::1]:9962"}, "6081/UDP 9962/TCP"},
+	} {
+		got, err := parseController(t, append(tt.args, "--pin-dir=/p", "--node-name=a")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for _, ports := range append(got.NodePorts(), got.OwnPorts()...) {
+			words = append(words, ports.String())
+		}
+		if got := strings.Join(words, " "); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.args, got, tt.want)
+		}
+	}
+	var daemon Datapath
+	if field, _ := reflect.TypeOf(daemon).FieldByName("MetricsAddr"); !strings.HasSuffix(field.Tag.Get("default"), fmt.Sprint(":", daemonMetrics)) {
+		t.Errorf("beep run serves metrics at %s", field.Tag.Get("default"))
+	}
+}
+
+func TestWhereToAskForAnExplanation(t *testing.T) {
+	for _, tt := range []struct{ socket, ready, want string }{
+		{"", "/tmp/beep-ready", "/tmp/beep-ready.sock"},
+		{"/run/explain", "/tmp/beep-ready", "/run/explain"},
+	} {
+		c, e := Controller{ExplainSocket: tt.socket, ReadyFile: tt.ready}, Explain{ExplainSocket: tt.socket, ReadyFile: tt.ready}
+		if c.Socket() != tt.want || e.Socket() != tt.want {
+			t.Errorf("%s and %s, want %s", c.Socket(), e.Socket(), tt.want)
+		}
+	}
+	if err := (&Explain{ReadyFile: "ready", Output: "xml"}).Validate(); err == nil || !strings.Contains(err.Error(), "ready.sock") ||
+		!strings.Contains(err.Error(), "want text or json") {
+		t.Error(err)
 	}
 }
 

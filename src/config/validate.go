@@ -102,10 +102,14 @@ func (d *Datapath) checkNumbers(p *Problems) {
 func (i *Inspect) Validate() error {
 	var p Problems
 	p.pinDir(i.PinDir)
-	if i.Output != "text" && i.Output != "json" {
-		p.add("output", "", i.Output, "want text or json")
-	}
+	p.output(i.Output)
 	return p.orNil()
+}
+
+func (p *Problems) output(format string) {
+	if format != "text" && format != "json" {
+		p.add("output", "", format, "want text or json")
+	}
 }
 
 // pinDir checks the form of the path; whether it is on bpffs is for package pinfs to see.

@@ -212,9 +212,14 @@ func publishingOf(flags *config.Controller) compile.Publishing {
 
 // rulesOf are the flags that are alike on every node.
 func rulesOf(flags *config.Controller) compile.Rules {
-	rules := compile.Rules{LoadBalancerClass: flags.LoadBalancerClass, PodCIDRs: flags.Pods()}
-	for _, ports := range flags.Reserved() {
-		rules.ReservedPorts = append(rules.ReservedPorts, compile.PortRange(ports))
+	return compile.Rules{LoadBalancerClass: flags.LoadBalancerClass, PodCIDRs: flags.Pods(),
+		ReservedPorts: ranges(flags.Reserved()), NodePorts: ranges(flags.NodePorts()), OwnPorts: ranges(flags.OwnPorts())}
+}
+
+func ranges(of []config.PortRange) []compile.PortRange {
+	var list []compile.PortRange
+	for _, ports := range of {
+		list = append(list, compile.PortRange(ports))
 	}
-	return rules
+	return list
 }
