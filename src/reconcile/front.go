@@ -162,11 +162,14 @@ func refusal(front model.Front, exists bool, full error) error {
 
 // freeID is the smallest id that no front and no row has. The 32 bits outlast any map.
 func (p *planner) freeID() uint32 {
-	id := uint32(1)
-	for p.ids[id] {
-		id++
+	taken := func(id uint32) bool {
+		_, is := p.actual.taken[id]
+		return is || p.ids[id]
 	}
-	return id
+	for taken(p.lowest) {
+		p.lowest++
+	}
+	return p.lowest
 }
 
 // freeGeneration is the next generation of a front that has no rows, also none that a killed process left.

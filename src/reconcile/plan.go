@@ -25,12 +25,15 @@ import (
 // everything else. A generation that a step retires still takes its rows: what is refused for that alone fits in a
 // plan made after the rows are collected.
 func Plan(desired model.Desired, actual State) ([]Step, error) {
-	p := newPlanner(desired, actual)
+	return newPlanner(desired, actual).plan()
+}
+
+func (p *planner) plan() ([]Step, error) {
 	p.planConfig()
 	p.collect()
-	addPeers, removePeers, err := peers(actual.Capacity.NodeAllow).plan(desired.Peers, actual.Peers)
+	addPeers, removePeers, err := peers(p.actual.Capacity.NodeAllow).plan(p.desired.Peers, p.actual.Peers)
 	p.faults = append(p.faults, err)
-	addTargets, removeTargets, err := targets(actual.Capacity.PodTargets).plan(desired.Targets, actual.Targets)
+	addTargets, removeTargets, err := targets(p.actual.Capacity.PodTargets).plan(p.desired.Targets, p.actual.Targets)
 	p.faults = append(p.faults, err)
 	p.steps = slices.Concat(p.steps, addPeers, addTargets)
 	p.removeFronts()
@@ -53,6 +56,8 @@ type planner struct {
 	// ids are those of fronts and of rows, and so not free. Rows that this plan collects still count: to
 	// collect them may fail.
 	ids map[uint32]bool
+	// lowest is an id below which none is free.
+	lowest uint32
 	// room is what the maps can still take.
 	room room
 
@@ -77,6 +82,7 @@ func newPlanner(desired model.Desired, actual State) *planner {
 		rows:    map[Generation]*rows{},
 		sources: map[uint32][]netip.Prefix{},
 		ids:     map[uint32]bool{},
+		lowest:  1,
 		room: room{
 			fronts:    int(actual.Capacity.FrontMeta) - len(actual.Fronts),
 			endpoints: int(actual.Capacity.FrontEndpoints) - len(actual.Endpoints),

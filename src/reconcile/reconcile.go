@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 // Grace is how long the rows of a generation outlive it: a program may have read FRONT_META just before the flip.
 const Grace = 2 * time.Second
+
+// ReadAgain is for how long Apply believes what it remembers of the maps.
+const ReadAgain = 10 * time.Minute
 
 // Reconciler applies plans to the maps of one node, and remembers what it must still clean up. It is for one
 // goroutine; whoever uses it holds the pin directory's lock.
@@ -27,6 +31,8 @@ type Reconciler struct {
 	distrust bool
 	// first draws numbers for State.First.
 	first func() uint32
+	// image is what the maps hold; nil if that is to be read from them.
+	image *image
 }
 
 // New returns a reconciler. now is the clock, time.Now outside of tests. What an earlier process left behind is
@@ -43,6 +49,10 @@ func firstGeneration() uint32 { return 1 + rand.Uint32N(1<<31) }
 // called at any time, and makes no step where nothing differs. The error joins everything that was refused by Plan
 // and every step that failed; a step that failed left its object as it was, and is not returned, unless only the
 // removal of what it replaced failed. Apply again when Due says so.
+//
+// What the lists in desired hold must not change any more: the next Apply finds what differs by comparing with them,
+// and costs time by that alone. The maps are read as a whole the first time, after an error, and at the first change
+// that comes ReadAgain after the last time, in case somebody else wrote them.
 func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
 	done, err := r.apply(desired)
 	r.failed = time.Time{}
@@ -53,14 +63,49 @@ func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
 }
 
 func (r *Reconciler) apply(desired model.Desired) ([]Step, error) {
+	held := r.held()
+	if r.image != nil && r.now().Sub(r.image.read) < ReadAgain {
+		config, err := r.maps.Config()
+		if err != nil {
+			return nil, fmt.Errorf("read CONFIG: %w", err)
+		}
+		if part, rest, ok := r.image.difference(desired, config); ok {
+			rest.Held, rest.Distrust, rest.First = held, r.distrust, r.first()
+			p := newPlanner(part, rest)
+			if steps, err := p.plan(); err == nil {
+				done, err := r.make(steps)
+				r.remember(desired, p, done, err)
+				return done, err
+			}
+			// It does not fit: how many rows are free is told of the whole.
+		}
+	}
 	actual, err := Read(r.maps)
 	if err != nil {
 		return nil, err
 	}
-	actual.Held, actual.Distrust, actual.First = r.held(), r.distrust, r.first()
-	steps, refused := Plan(desired, actual)
-	errs := []error{refused}
-	var done []Step
+	actual.Held, actual.Distrust, actual.First = held, r.distrust, r.first()
+	r.image = newImage(r.maps.Capacity(), r.now())
+	p := newPlanner(desired, actual)
+	steps, refused := p.plan()
+	done, err := r.make(steps)
+	err = errors.Join(refused, err)
+	r.remember(desired, p, done, err)
+	return done, err
+}
+
+// remember takes in what was planned and made. After an error nobody knows what the maps hold.
+func (r *Reconciler) remember(desired model.Desired, p *planner, done []Step, err error) {
+	if err != nil {
+		r.image = nil
+		return
+	}
+	r.image.update(desired, p, done, r.retired)
+}
+
+// make makes the steps, and returns those that were made.
+func (r *Reconciler) make(steps []Step) (done []Step, err error) {
+	var errs []error
 	for _, step := range steps {
 		made, err := step.apply(r.maps)
 		if err != nil {

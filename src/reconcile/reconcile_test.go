@@ -263,8 +263,9 @@ func TestOrphansAreCollectedAndTheirNumbersAvoided(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		r = numbered(m, newClock()) // the process that left them was killed
 		desired := want(t, slices.Concat(front(80, 2), front(81, 1))...)
-		const steps = "rows 1/2 collected: 1 endpoints, 0 ring blocks\nrows 2/5 collected: 1 endpoints, 0 ring blocks\n" +
+		const steps = "config CONFIG renewed\nrows 1/2 collected: 1 endpoints, 0 ring blocks\nrows 2/5 collected: 1 endpoints, 0 ring blocks\n" +
 			"front TCP/192.0.2.1:80 changed: 2 endpoints\nfront TCP/192.0.2.1:81 added: 1 endpoint"
 		if got := apply(t, r, desired); got != steps {
 			t.Errorf("steps:\n%s\nwant:\n%s", got, steps)

@@ -44,6 +44,8 @@ type State struct {
 	First uint32
 	// Distrust asks for a new epoch, because a peer, a target or a source range may have gone without one.
 	Distrust bool
+	// taken are ids of fronts that are not among Fronts, because nothing about them is to change.
+	taken map[uint32]model.Socket
 }
 
 // Read takes in the maps; nobody else may write them meanwhile. Held, First and Distrust are left for the
