@@ -52,13 +52,14 @@ const metricsAddr = "127.0.0.1:9962"
 
 // Options say how `beep run` is started. The zero value is a node with peers but no fronts.
 type Options struct {
-	Services []Service            // become fronts and targets, see Fixtures
-	Underlay topo.Families        // see Fixtures
-	Fixtures []string             // further values of --fixture
-	Uplinks  []string             // values of --uplink-iface; nil is every device that the plan gives the node
-	Seed     uint64               // --flow-hash-seed; 0 is DefaultSeed
-	Args     []string             // further flags
-	Evidence *artifacts.Collector // gets dumps of status, fronts, flows, drops, nodes and the log; nil for none
+	Controlled bool                 // a beep-controller fills the maps: no fixtures, and no seed
+	Services   []Service            // become fronts and targets, see Fixtures
+	Underlay   topo.Families        // see Fixtures
+	Fixtures   []string             // further values of --fixture
+	Uplinks    []string             // values of --uplink-iface; nil is every device that the plan gives the node
+	Seed       uint64               // --flow-hash-seed; 0 is DefaultSeed
+	Args       []string             // further flags
+	Evidence   *artifacts.Collector // gets dumps of status, fronts, flows, drops, nodes and the log; nil for none
 }
 
 // Daemon is `beep run` on one node: the process of the moment, and the pins that outlive it. Methods may be called
@@ -133,7 +134,7 @@ func Launch(topology *topo.Topology, node string, o Options) (*Daemon, error) {
 	d.ns.OnClose(unmount)
 	d.args = o.flags(topology, node)
 	if o.Evidence != nil {
-		d.register(o.Evidence)
+		d.Show(o.Evidence)
 	}
 	return d, d.Restart()
 }
@@ -148,19 +149,22 @@ func (o *Options) flags(topology *topo.Topology, node string) []string {
 			}
 		}
 	}
-	seed := strconv.FormatUint(cmp.Or(o.Seed, DefaultSeed), 10)
-	flags := []string{"--flow-hash-seed", seed, "--metrics-addr", metricsAddr}
+	flags := []string{"--metrics-addr", metricsAddr}
 	for _, uplink := range uplinks {
 		flags = append(flags, "--uplink-iface", uplink)
 	}
+	if o.Controlled {
+		return append(flags, o.Args...)
+	}
+	flags = append(flags, "--flow-hash-seed", strconv.FormatUint(cmp.Or(o.Seed, DefaultSeed), 10))
 	for _, fixture := range slices.Concat(Fixtures(&topology.Plan, node, o.Underlay, o.Services), o.Fixtures) {
 		flags = append(flags, "--fixture", fixture)
 	}
 	return append(flags, o.Args...)
 }
 
-// register has the collector show the daemon as it is when the spec has failed.
-func (d *Daemon) register(evidence *artifacts.Collector) {
+// Show has the collector show the daemon as it is when the spec has failed. Options.Evidence does so from the start.
+func (d *Daemon) Show(evidence *artifacts.Collector) {
 	for _, tool := range []string{"status", "nodes", "fronts", "flows", "drops"} {
 		evidence.Register(d.node+"-beep-"+tool, func(w io.Writer) {
 			out, err := d.Tool(tool)
@@ -321,6 +325,19 @@ func (d *Daemon) Drops() (map[string]uint64, error) {
 		}
 	}
 	return drops, nil
+}
+
+// Binary finds one of beep's programs, beside the one that EnvBinary names.
+func Binary(name string) (string, error) {
+	beep, err := binaryPath()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(beep), name)
+	if !exists(path) {
+		return "", fmt.Errorf("no binary %s: run `make build`", path)
+	}
+	return path, nil
 }
 
 // binaryPath finds the binary. go test runs in the directory of the package, below the go.mod.

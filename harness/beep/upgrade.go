@@ -69,3 +69,15 @@ func (d *Daemon) launch(env []string) (*netns.Process, error) {
 	d.mu.Unlock()
 	return process, nil
 }
+
+// Wipe removes everything that is pinned, as a reboot of the machine does: no program is attached any more, and no map
+// is left. The process must not run.
+func (d *Daemon) Wipe() error {
+	if d.Running() {
+		return fmt.Errorf("beep on %s: wipe its pins: it runs", d.node)
+	}
+	if err := os.RemoveAll(d.pinDir); err != nil {
+		return fmt.Errorf("beep on %s: wipe its pins: %w", d.node, err)
+	}
+	return nil
+}

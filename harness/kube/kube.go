@@ -59,6 +59,7 @@ type Options struct {
 	Evidence              *artifacts.Collector // gets the programs' logs and the cluster's objects; nil for none
 	APIServerArgs         []string             // further flags of kube-apiserver
 	ControllerManagerArgs []string             // further flags of kube-controller-manager
+	Audit                 bool                 // have the API server write down every write, for Writes
 }
 
 // ControlPlane is a running control plane. Its methods may be called from any goroutine.
@@ -79,8 +80,10 @@ type ControlPlane struct {
 	plugged  int // nodes on the management network so far
 	stop     context.CancelFunc
 	beats    sync.WaitGroup
-	life     context.Context // ends with Close
-	lastSeen string          // the objects, as they were when a failed test ended
+	life     context.Context               // ends with Close
+	cards    map[string]string             // the ports of the management network, by node
+	kubelets map[string]context.CancelFunc // ends the beats of a node
+	lastSeen string                        // the objects, as they were when a failed test ended
 }
 
 // Start starts a control plane for one test and returns when it serves. It needs root and the Kubernetes programs
@@ -112,7 +115,9 @@ func Launch(o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{programs: programs, evidence: o.Evidence}
+	c := &ControlPlane{
+		programs: programs, evidence: o.Evidence, cards: map[string]string{}, kubelets: map[string]context.CancelFunc{},
+	}
 	c.life, c.stop = context.WithCancel(context.Background())
 	if err := c.launch(o); err != nil {
 		err = fmt.Errorf("start the control plane: %w", err)
@@ -150,14 +155,14 @@ func (c *ControlPlane) launch(o Options) error {
 	}
 	ctx, cancel := context.WithTimeout(c.life, readyDeadline)
 	defer cancel()
-	if err := c.startServer(ctx, o.APIServerArgs); err != nil {
+	if err := c.startServer(ctx, o); err != nil {
 		return err
 	}
 	return c.startControllers(ctx, o.ControllerManagerArgs)
 }
 
 // startServer starts etcd and the API server and waits until the latter is ready.
-func (c *ControlPlane) startServer(ctx context.Context, args []string) error {
+func (c *ControlPlane) startServer(ctx context.Context, o Options) error {
 	const store = "http://127.0.0.1:2379"
 	var err error
 	c.Etcd, err = c.start("etcd", "--data-dir", filepath.Join(c.dir, "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
@@ -185,10 +190,17 @@ func (c *ControlPlane) startServer(ctx context.Context, args []string) error {
 		"--disable-admission-plugins=ServiceAccount",
 		"--profiling=false",
 	}
-	if c.APIServer, err = c.start("kube-apiserver", append(flags, args...)...); err != nil {
+	if o.Audit {
+		audit, err := c.auditFlags()
+		if err != nil {
+			return err
+		}
+		flags = append(flags, audit...)
+	}
+	if c.APIServer, err = c.start("kube-apiserver", append(flags, o.APIServerArgs...)...); err != nil {
 		return err
 	}
-	return c.APIServer.await(ctx, func(ctx context.Context) error {
+	return c.APIServer.Await(ctx, func(ctx context.Context) error {
 		return c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
@@ -213,16 +225,16 @@ func (c *ControlPlane) startControllers(ctx context.Context, args []string) erro
 	if err != nil {
 		return err
 	}
-	return c.ControllerManager.await(ctx, func(ctx context.Context) error {
+	return c.ControllerManager.Await(ctx, func(ctx context.Context) error {
 		return c.healthy(ctx, fmt.Sprintf("https://127.0.0.1:%d/healthz", port))
 	})
 }
 
 // start starts a program of the control plane.
 func (c *ControlPlane) start(name string, args ...string) (*Program, error) {
-	p := newProgram(c.ns, "the control plane", c.programs.path(name), args)
+	p := NewProgram(c.ns, "the control plane", c.programs.path(name), args...)
 	if c.evidence != nil {
-		p.register(c.evidence, name)
+		p.Show(c.evidence, name)
 	}
 	return p, p.Start()
 }
@@ -249,13 +261,18 @@ func (c *ControlPlane) Config(user string, groups ...string) (*rest.Config, erro
 // Kubeconfig writes a kubeconfig for programs in the nodes' namespaces and in the control plane's, with a certificate
 // of the user and groups, and returns its path. It lives as long as the control plane.
 func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error) {
+	return c.KubeconfigAt(Server, user, groups...)
+}
+
+// KubeconfigAt is Kubeconfig for programs that look for the API server elsewhere: at something that stands between.
+func (c *ControlPlane) KubeconfigAt(server netip.AddrPort, user string, groups ...string) (string, error) {
 	pair, err := c.ca.client(user, groups)
 	if err != nil {
 		return "", err
 	}
 	const name = "beep"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + Server.String(), CertificateAuthorityData: c.ca.pem}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + server.String(), CertificateAuthorityData: c.ca.pem}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
@@ -273,6 +290,21 @@ func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error)
 // NodeKubeconfig is Kubeconfig for a node's own identity, as its kubelet has it.
 func (c *ControlPlane) NodeKubeconfig(node string) (string, error) {
 	return c.Kubeconfig("system:node:"+node, "system:nodes")
+}
+
+// NS is the control plane's namespace, which has Server's address on the management network: what is to stand between
+// the API server and its clients listens there.
+func (c *ControlPlane) NS() *netns.NS { return c.ns }
+
+// Show has a collector show the programs' logs and the cluster's objects. Options.Evidence does so from the start;
+// this is for a control plane that several specs share, each with its own collector.
+func (c *ControlPlane) Show(evidence *artifacts.Collector) {
+	c.register(evidence)
+	for name, p := range map[string]*Program{
+		"etcd": c.Etcd, "kube-apiserver": c.APIServer, "kube-controller-manager": c.ControllerManager,
+	} {
+		p.Show(evidence, name)
+	}
 }
 
 // Close ends the control plane and removes what it wrote. It may be called twice.

@@ -62,10 +62,33 @@ func (c *ControlPlane) plug(topology *topo.Topology, node string) error {
 	if err := nl.LinkSetUp(cable); err != nil {
 		return fmt.Errorf("node %s: set its port up: %w", node, err)
 	}
+	c.mu.Lock()
+	c.cards[node] = attrs.Name
+	c.mu.Unlock()
 	addr := Management.Addr().As4()
 	addr[3] = byte(last)
 	if err := setAddress(ns, nodeDevice, netip.PrefixFrom(netip.AddrFrom4(addr), Management.Bits())); err != nil {
 		return fmt.Errorf("node %s: %w", node, err)
+	}
+	return nil
+}
+
+// SetCable pulls a node's cable to the management network, or plugs it in again: without it, nobody on the node has an
+// API server, and nobody is told so.
+func (c *ControlPlane) SetCable(node string, plugged bool) error {
+	c.mu.Lock()
+	name := c.cards[node]
+	c.mu.Unlock()
+	link, err := c.ns.Netlink().LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("node %s: find its port %q: %w", node, name, err)
+	}
+	set := c.ns.Netlink().LinkSetDown
+	if plugged {
+		set = c.ns.Netlink().LinkSetUp
+	}
+	if err := set(link); err != nil {
+		return fmt.Errorf("node %s: its cable: %w", node, err)
 	}
 	return nil
 }
@@ -120,4 +143,26 @@ func fetch(ctx context.Context, client *http.Client, url string) (string, error)
 		err = fmt.Errorf("%s: %s", response.Status, body)
 	}
 	return string(body), err
+}
+
+// RoutePods gives every node of a plan the routes of a routing CNI, to the pods of all others. kube-proxy cannot work
+// without them; beep needs none.
+func RoutePods(plan *topo.Plan) {
+	for _, node := range plan.Hosts {
+		if node.Role != topo.Node {
+			continue
+		}
+		for _, cidr := range PodCIDRsOf(NodeOf(plan, node.Name)) {
+			family := topo.V6
+			if cidr.Addr().Is4() {
+				family = topo.V4
+			}
+			via := plan.Addr(node.Name, family)
+			for i := range plan.Hosts {
+				if other := &plan.Hosts[i]; via.IsValid() && other.Role == topo.Node && other.Name != node.Name {
+					other.Routes = append(other.Routes, topo.Route{To: cidr, Via: via})
+				}
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ package kube
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/beep-lb/beep/harness/artifacts"
@@ -51,8 +53,58 @@ func (c *ControlPlane) Join(ctx context.Context, topology *topo.Topology, node *
 	if err := c.PostNode(ctx, node); err != nil {
 		return err
 	}
-	c.beats.Go(func() { c.renew(node.Name) })
+	c.beginBeats(node.Name)
 	return nil
+}
+
+// StopBeats has a joined node say nothing any more, as when its kubelet hangs or its machine is off: its Lease is not
+// renewed, and the node lifecycle controller calls it lost after 50 s (--node-monitor-grace-period).
+func (c *ControlPlane) StopBeats(node string) {
+	c.mu.Lock()
+	stop := c.kubelets[node]
+	delete(c.kubelets, node)
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// ResumeBeats has it say again that it is well: its Lease, and the condition that the controller changed.
+func (c *ControlPlane) ResumeBeats(ctx context.Context, node string) error {
+	c.beginBeats(node)
+	return c.SetNodeReady(ctx, node, true)
+}
+
+// SetNodeReady posts a node's Ready condition, as its kubelet finds itself.
+func (c *ControlPlane) SetNodeReady(ctx context.Context, name string, ready bool) error {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	patch, err := json.Marshal(corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: status, Reason: "KubeletSays",
+		LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+	}}}})
+	if err != nil {
+		return fmt.Errorf("readiness of node %s: %w", name, err)
+	}
+	_, err = c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("readiness of node %s: %w", name, err)
+	}
+	return nil
+}
+
+func (c *ControlPlane) beginBeats(node string) {
+	ctx, stop := context.WithCancel(c.life)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kubelets[node] != nil {
+		stop()
+		return
+	}
+	c.kubelets[node] = stop
+	c.beats.Go(func() { c.renew(ctx, node) })
 }
 
 // PostNode posts a Node with its status. Alone it makes a node that is nowhere, which nobody renews a Lease for: the
@@ -119,23 +171,23 @@ func podCIDRs(number int) []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4(four), 24), netip.PrefixFrom(netip.AddrFrom16(six), 112)}
 }
 
-// renew keeps a node's Lease until the control plane ends. A failure is left to the next beat, as the kubelet does:
+// renew keeps a node's Lease until ctx ends. A failure is left to the next beat, as the kubelet does:
 // whether a spec minds an API server that is away is for the spec to say.
-func (c *ControlPlane) renew(node string) {
+func (c *ControlPlane) renew(ctx context.Context, node string) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	for {
-		_ = c.renewOnce(node)
+		_ = c.renewOnce(ctx, node)
 		select {
-		case <-c.life.Done():
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 	}
 }
 
-func (c *ControlPlane) renewOnce(node string) error {
-	ctx, cancel := context.WithTimeout(c.life, beat)
+func (c *ControlPlane) renewOnce(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, beat)
 	defer cancel()
 	leases := c.Client.CoordinationV1().Leases(leaseNamespace)
 	seconds, now := int32(leaseSeconds), metav1.NowMicro()

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -78,11 +79,21 @@ func (a *authority) client(user string, groups []string) (pair, error) {
 	return made, nil
 }
 
-// serverPair writes the API server's certificate, the key and the authority's certificate into a directory.
-func (a *authority) serverPair(dir string, addrs ...netip.Addr) (paths, error) {
+// ServingCertificate is a certificate that every client of this cluster takes for the API server's at these addresses:
+// for what is to stand between and read along.
+func (c *ControlPlane) ServingCertificate(addrs ...netip.Addr) (tls.Certificate, error) {
+	made, err := c.ca.server(addrs)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(made.cert, made.key)
+}
+
+// server makes a certificate that is the API server's.
+func (a *authority) server(addrs []netip.Addr) (pair, error) {
 	template, err := certificate(pkix.Name{CommonName: "kube-apiserver"})
 	if err != nil {
-		return paths{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
+		return pair{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, addr := range addrs {
@@ -90,7 +101,16 @@ func (a *authority) serverPair(dir string, addrs ...netip.Addr) (paths, error) {
 	}
 	made, err := a.sign(template)
 	if err != nil {
-		return paths{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
+		return pair{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
+	}
+	return made, nil
+}
+
+// serverPair writes the API server's certificate, the key and the authority's certificate into a directory.
+func (a *authority) serverPair(dir string, addrs ...netip.Addr) (paths, error) {
+	made, err := a.server(addrs)
+	if err != nil {
+		return paths{}, err
 	}
 	files := paths{cert: filepath.Join(dir, "apiserver.crt"), key: filepath.Join(dir, "apiserver.key")}
 	return files, errors.Join(

@@ -5,6 +5,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,19 +26,35 @@ func PodOf(plan *topo.Plan, name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, Labels: map[string]string{"app": name}},
 		Spec:       corev1.PodSpec{NodeName: pod.Node, Containers: []corev1.Container{{Name: "server", Image: "a-namespace"}}},
 	}
-	// The API server takes at most one address a family.
+	SetRunning(object, plan.Addrs(name), plan.Addrs(pod.Node))
+	return object
+}
+
+// SetRunning writes into a pod's status what a kubelet does when its containers run and are ready. Of the addresses it
+// takes the first of each family, IPv4 first: the API server takes no more.
+func SetRunning(pod *corev1.Pod, addrs, hostAddrs []netip.Addr) {
+	status := &pod.Status
+	status.PodIPs, status.HostIPs = nil, nil
+	for _, addr := range firstOfFamilies(addrs) {
+		status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: addr.String()})
+	}
+	for _, addr := range firstOfFamilies(hostAddrs) {
+		status.HostIPs = append(status.HostIPs, corev1.HostIP{IP: addr.String()})
+	}
+	status.PodIP, status.HostIP = status.PodIPs[0].IP, status.HostIPs[0].IP
+	status.Phase = corev1.PodRunning
+	status.StartTime = new(metav1.Now())
+	setReady(pod, true)
+}
+
+func firstOfFamilies(addrs []netip.Addr) []netip.Addr {
+	var first []netip.Addr
 	for _, family := range []topo.Families{topo.V4, topo.V6} {
-		if addr := plan.Addr(name, family); addr.IsValid() {
-			object.Status.PodIPs = append(object.Status.PodIPs, corev1.PodIP{IP: addr.String()})
-		}
-		if addr := plan.Addr(pod.Node, family); addr.IsValid() {
-			object.Status.HostIPs = append(object.Status.HostIPs, corev1.HostIP{IP: addr.String()})
+		if i := slices.IndexFunc(addrs, family.Has); i >= 0 {
+			first = append(first, addrs[i])
 		}
 	}
-	object.Status.PodIP, object.Status.HostIP = object.Status.PodIPs[0].IP, object.Status.HostIPs[0].IP
-	object.Status.Phase = corev1.PodRunning
-	setReady(object, true)
-	return object
+	return first
 }
 
 // RunPods posts all pods of a plan, labelled app=NAME and with further labels of all of them; nil for none.
@@ -116,7 +133,7 @@ func setReady(pod *corev1.Pod, ready bool) {
 
 // AwaitEndpoints waits until the EndpointSlices of a Service have so many ready addresses, over both families.
 func (c *ControlPlane) AwaitEndpoints(ctx context.Context, namespace, service string, count int) error {
-	return c.ControllerManager.await(ctx, func(ctx context.Context) error {
+	return c.ControllerManager.Await(ctx, func(ctx context.Context) error {
 		list, err := c.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{
 			LabelSelector: discoveryv1.LabelServiceName + "=" + service,
 		})

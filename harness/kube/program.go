@@ -23,7 +23,7 @@ import (
 // endDeadline is how long a program may take to end after SIGTERM.
 const endDeadline = 20 * time.Second
 
-// Program is one Kubernetes program in a namespace: the process of the moment, and the log of all before it. Methods
+// Program is one program of a cluster in a namespace: the process of the moment, and the log of all before it. Methods
 // may be called from any goroutine, but not two that start or end the process at once.
 type Program struct {
 	ns    *netns.NS
@@ -36,12 +36,16 @@ type Program struct {
 	process *netns.Process
 }
 
-func newProgram(ns *netns.NS, place, path string, args []string) *Program {
+// NewProgram is a program that does not run yet; place says to people where it will.
+func NewProgram(ns *netns.NS, place, path string, args ...string) *Program {
 	return &Program{ns: ns, place: place, path: path, args: args}
 }
 
 // String names the program and where it runs.
 func (p *Program) String() string { return filepath.Base(p.path) + " on " + p.place }
+
+// SetArgs has the next Start use other arguments.
+func (p *Program) SetArgs(args ...string) { p.args = args }
 
 // Start starts the process, which must not run. It does not wait until the program serves.
 func (p *Program) Start() error {
@@ -108,6 +112,20 @@ func (p *Program) Signal(signal syscall.Signal) error {
 	return p.current().Signal(signal)
 }
 
+// Pid is the process id of the process of the moment; 0 if there was none.
+func (p *Program) Pid() int {
+	if process := p.current(); process != nil {
+		return process.Pid()
+	}
+	return 0
+}
+
+// Done is closed when the process of the moment has ended. The program must have been started.
+func (p *Program) Done() <-chan struct{} { return p.current().Done() }
+
+// Wait waits for the end of the process of the moment and returns nil or an *exec.ExitError.
+func (p *Program) Wait() error { return p.current().Wait() }
+
 // Log is what all processes of this program have printed so far.
 func (p *Program) Log() string { return p.log.String() }
 
@@ -117,8 +135,8 @@ func (p *Program) current() *netns.Process {
 	return p.process
 }
 
-// await asks until there is no error, the process ends, or ctx does.
-func (p *Program) await(ctx context.Context, ask func(context.Context) error) error {
+// Await asks until there is no error, the process ends, or ctx does. The error then has the end of the log.
+func (p *Program) Await(ctx context.Context, ask func(context.Context) error) error {
 	process := p.current()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		select {
@@ -136,8 +154,8 @@ func (p *Program) await(ctx context.Context, ask func(context.Context) error) er
 	return nil
 }
 
-// register has the collector show the log when the spec has failed.
-func (p *Program) register(evidence *artifacts.Collector, name string) {
+// Show has the collector show the log as NAME-log when the spec has failed.
+func (p *Program) Show(evidence *artifacts.Collector, name string) {
 	evidence.Register(name+"-log", func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s\n\n%s", filepath.Base(p.path), strings.Join(p.args, " "), p.Log())
 	})

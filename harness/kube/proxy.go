@@ -65,11 +65,11 @@ func (c *ControlPlane) StartProxy(topology *topo.Topology, node string, o ProxyO
 	}
 	ns := topology.NS(node)
 	p := &Proxy{
-		Program: newProgram(ns, node, c.programs.path("kube-proxy"), append(args, o.Args...)),
+		Program: NewProgram(ns, node, c.programs.path("kube-proxy"), append(args, o.Args...)...),
 		client:  &http.Client{Transport: &http.Transport{DialContext: ns.DialContext, DisableKeepAlives: true}},
 	}
 	if o.Evidence != nil {
-		p.register(o.Evidence, node+"-kube-proxy")
+		p.Show(o.Evidence, node+"-kube-proxy")
 	}
 	return p, p.Restart()
 }
@@ -86,7 +86,7 @@ func (p *Proxy) Restart() error {
 func (p *Proxy) Synced(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncDeadline)
 	defer cancel()
-	return p.await(ctx, p.askSynced)
+	return p.Await(ctx, p.askSynced)
 }
 
 // askSynced compares when each family's rules were last written with when a change was last queued for them.

@@ -67,7 +67,9 @@ func (t *Topology) addMember(name string, lan bool, sysctls map[string]string) (
 	if err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
 	t.members = append(t.members, Member{Name: name, LAN: lan, NS: ns})
+	t.mu.Unlock()
 	for key, value := range sysctls {
 		if err := ns.Sysctl(key, value); err != nil {
 			return nil, err
@@ -149,7 +151,7 @@ func (t *Topology) addPort(host string, port Port) error {
 		return fmt.Errorf("plug into %s: %w", port.LAN, err)
 	}
 	// ip link shows this; as a device's name it could be too long.
-	if err := nl.LinkSetAlias(cable, host+" "+port.Device); err != nil {
+	if err := nl.LinkSetAlias(cable, portAlias(host, port.Device)); err != nil {
 		return fmt.Errorf("label the port: %w", err)
 	}
 	if err := setUp(segment, cable.Name); err != nil {
@@ -309,19 +311,32 @@ func ipNet(prefix netip.Prefix) *net.IPNet {
 
 // waitForLinks waits until the kernel has noticed every carrier: until then a device drops what it is given.
 func (t *Topology) waitForLinks() error {
-	_, err := backoff.Retry(context.Background(), func() (struct{}, error) {
-		for _, member := range t.members {
-			links, err := member.NS.Netlink().LinkList()
-			if err != nil {
-				return struct{}{}, fmt.Errorf("list devices of %s: %w", member.Name, err)
-			}
-			for _, link := range links {
-				if link.Attrs().RawFlags&unix.IFF_RUNNING == 0 {
-					return struct{}{}, fmt.Errorf("device %s of %s has no carrier", link.Attrs().Name, member.Name)
-				}
+	return awaitCarriers(func() error {
+		for _, member := range t.Members() {
+			if err := carriers(member.NS, ""); err != nil {
+				return err
 			}
 		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(2*time.Millisecond)), backoff.WithMaxElapsedTime(linkDeadline))
+		return nil
+	})
+}
+
+func awaitCarriers(look func() error) error {
+	_, err := backoff.Retry(context.Background(), func() (struct{}, error) { return struct{}{}, look() },
+		backoff.WithBackOff(backoff.NewConstantBackOff(2*time.Millisecond)), backoff.WithMaxElapsedTime(linkDeadline))
 	return err
+}
+
+// carriers fails if a device of a namespace has no carrier, or that of a name alone.
+func carriers(ns *netns.NS, device string) error {
+	links, err := ns.Netlink().LinkList()
+	if err != nil {
+		return fmt.Errorf("list devices of %s: %w", ns.Name(), err)
+	}
+	for _, link := range links {
+		if name := link.Attrs().Name; (device == "" || device == name) && link.Attrs().RawFlags&unix.IFF_RUNNING == 0 {
+			return fmt.Errorf("device %s of %s has no carrier", name, ns.Name())
+		}
+	}
+	return nil
 }

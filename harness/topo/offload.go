@@ -22,7 +22,7 @@ const loopback = "lo"
 // and a tun device take what they can.
 func (t *Topology) Offloads(on bool) error {
 	var errs []error
-	for _, member := range t.members {
+	for _, member := range t.Members() {
 		if err := setOffloads(member.NS, on); err != nil {
 			errs = append(errs, fmt.Errorf("offloads of %s: %w", member.Name, err))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
@@ -15,8 +16,10 @@ import (
 // Recreate. Methods may be called from any goroutine, but not two that change the same host at once.
 type Topology struct {
 	Plan
-	members []Member
 	shuttle []*shuttle
+
+	mu      sync.Mutex
+	members []Member
 }
 
 // Member is one namespace of a topology: a host, a pod, or a LAN's bridge.
@@ -64,8 +67,12 @@ func (t *Topology) NS(name string) *netns.NS {
 	return ns
 }
 
-// Members lists all namespaces: LANs, hosts, pods, in the order of the plan.
-func (t *Topology) Members() []Member { return slices.Clone(t.members) }
+// Members lists all namespaces: LANs, hosts, pods, in the order of the plan, and then what AddPod made.
+func (t *Topology) Members() []Member {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.members)
+}
 
 // Close removes every namespace and with them all devices, servers and processes inside. It may be called twice.
 func (t *Topology) Close() error {
@@ -73,14 +80,14 @@ func (t *Topology) Close() error {
 	for _, shuttle := range t.shuttle {
 		errs = append(errs, shuttle.close())
 	}
-	for _, member := range slices.Backward(t.members) {
+	for _, member := range slices.Backward(t.Members()) {
 		errs = append(errs, member.NS.Close())
 	}
 	return errors.Join(errs...)
 }
 
 func (t *Topology) find(name string, lan bool) *netns.NS {
-	for _, member := range t.members {
+	for _, member := range t.Members() {
 		if member.Name == name && member.LAN == lan {
 			return member.NS
 		}
