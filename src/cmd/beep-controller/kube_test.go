@@ -13,211 +13,155 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/beep-lb/beep/harness/beep"
+	"github.com/beep-lb/beep/harness/cluster"
 	"github.com/beep-lb/beep/harness/kube"
-	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/topo"
-	"github.com/beep-lb/beep/harness/traffic"
 )
 
-const (
-	frontPort = 80
-	podPort   = 8080
-)
+const frontPort = 80
 
-// cluster is two nodes, each with beep's two processes, a client outside, and a real control plane.
-type cluster struct {
-	*topo.Topology
-	t       *testing.T
-	control *kube.ControlPlane
-	nodes   []*machine
-	daemons []*process
-}
-
-func newCluster(t *testing.T) *cluster {
+// startCluster starts two nodes that run these sources, with a pod on each.
+func startCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	require.Root(t)
-	require.TCX(t)
-	c := &cluster{t: t, Topology: topo.New(t, topo.TwoNodes(topo.Options{}))}
-	c.control = kube.Start(t, kube.Options{})
-	if err := c.control.JoinAll(t.Context(), c.Topology); err != nil {
-		t.Fatal(err)
-	}
-	_, err := c.control.Client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "beep-system"}}, metav1.CreateOptions{})
+	cluster.Require(t)
+	binaries, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pod := range c.Pods {
-		for _, addr := range pod.Addrs {
-			if _, err := traffic.ServeHTTP(c.NS(pod.Name), pod.Name, netip.AddrPortFrom(addr, podPort)); err != nil {
-				t.Fatal(err)
-			}
+	t.Setenv(beep.EnvBinary, filepath.Join(binaries, "beep"))
+	c := cluster.Start(t, cluster.Options{Plan: cluster.Plan(2, topo.Options{}), Control: kube.Options{Audit: true}})
+	for _, node := range c.Nodes() {
+		pod := cluster.Pod("on-"+node.Name, "web", node.Name)
+		if _, err := c.Control.Client.CoreV1().Pods(kube.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, name := range []string{"node-a", "node-b"} {
-		node := newMachineIn(t, name, c.NS(name))
-		c.nodes = append(c.nodes, node)
-		c.daemons = append(c.daemons, node.datapath("--uplink-iface=eth0"))
 	}
 	return c
 }
 
-// start starts the controller of a node.
-func (c *cluster) start(node int) *process {
-	c.t.Helper()
-	m := c.nodes[node]
-	kubeconfig, err := c.control.Kubeconfig("beep-"+m.name, "system:masters")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return m.start("beep-controller", "--node-name", m.name, "--kubeconfig", kubeconfig, "--ready-file", m.readyFile)
-}
-
-// ask asks a node's front, and returns which pod answered. The pod must have seen the client.
-func (c *cluster) ask(at netip.Addr) (string, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+func eventually(t *testing.T, what string, ask func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	answer, err := traffic.Get(ctx, c.NS("client"), netip.AddrPortFrom(at, frontPort))
-	if err == nil && !slices.Contains(c.Addrs("client"), answer.Client.Addr()) {
-		c.t.Errorf("through %s pod %s saw %s", at, answer.Server, answer.Client)
+	if err := cluster.Await(ctx, ask); err != nil {
+		t.Fatalf("waited in vain for %s: %v", what, err)
 	}
-	return answer.Server, err
 }
 
-// everywhere asks every address of every node a few times, and returns the pods that answered.
-func (c *cluster) everywhere() string {
-	c.t.Helper()
-	pods := map[string]bool{}
-	for _, node := range c.nodes {
-		for _, addr := range c.Addrs(node.name) {
-			for range 20 {
-				pod, err := c.ask(addr)
-				if err != nil {
-					return err.Error()
+// everywhere says that all of these pods, and no others, answer by every address of every node.
+func everywhere(c *cluster.Cluster, want ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var pods []string
+		for _, node := range c.Nodes() {
+			for _, addr := range c.Addrs(node.Name) {
+				for range 20 {
+					answer, err := c.Ask(ctx, "client", netip.AddrPortFrom(addr, frontPort))
+					if err != nil {
+						return err
+					}
+					pods = append(pods, answer.Server)
 				}
-				pods[pod] = true
 			}
 		}
+		slices.Sort(pods)
+		if pods = slices.Compact(pods); !slices.Equal(pods, want) {
+			return fmt.Errorf("answers of %v, want those of %v", pods, want)
+		}
+		return nil
 	}
-	var names []string
-	for pod := range pods {
-		names = append(names, pod)
-	}
-	slices.Sort(names)
-	return strings.Join(names, " ")
-}
-
-// published is EXTERNAL-IP of the Service, sorted.
-func (c *cluster) published() string {
-	c.t.Helper()
-	service, err := c.control.Client.CoreV1().Services(kube.Namespace).Get(c.t.Context(), "web", metav1.GetOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var addrs []string
-	for _, entry := range service.Status.LoadBalancer.Ingress {
-		addrs = append(addrs, entry.IP)
-	}
-	slices.Sort(addrs)
-	return strings.Join(addrs, " ")
-}
-
-func (c *cluster) eventually(what string, about *process, holds func() bool) {
-	c.t.Helper()
-	c.nodes[0].await(what, about.log.String, holds)
 }
 
 // TestServicesOfAnAPIServer is the way of a Service from the API server to a client outside.
 func TestServicesOfAnAPIServer(t *testing.T) {
-	c := newCluster(t)
-	client := c.control.Client.CoreV1()
-	if err := c.control.RunPods(t.Context(), &c.Plan, map[string]string{"part": "web"}); err != nil {
+	c := startCluster(t)
+	services, ctx := c.Control.Client.CoreV1().Services(kube.Namespace), t.Context()
+	if _, err := services.Create(ctx, cluster.Service("web", frontPort), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	controllers := []*process{c.start(0), c.start(1)}
-	_, err := client.Services(kube.Namespace).Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"part": "web"},
-			IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack),
-			Ports:          []corev1.ServicePort{{Port: frontPort, TargetPort: intstr.FromInt32(podPort)}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
+	var nodes []netip.Addr
+	for _, node := range c.Nodes() {
+		nodes = append(nodes, c.Addrs(node.Name)...)
 	}
-	var nodes, pods []string
-	for _, node := range c.nodes {
-		for _, addr := range c.Addrs(node.name) {
-			nodes = append(nodes, addr.String())
+	eventually(t, "EXTERNAL-IP", func(ctx context.Context) error {
+		got, err := c.Published(ctx, kube.Namespace, "web")
+		if err == nil && !slices.Equal(got, nodes) {
+			err = fmt.Errorf("published %v, want %v", got, nodes)
 		}
-	}
-	for _, pod := range c.Pods {
-		pods = append(pods, pod.Name)
-	}
-	slices.Sort(nodes)
-	slices.Sort(pods)
-	c.eventually("EXTERNAL-IP", controllers[0], func() bool { return c.published() == strings.Join(nodes, " ") })
-	c.eventually("answers of all pods", controllers[0], func() bool { return c.everywhere() == strings.Join(pods, " ") })
-	for _, node := range c.nodes {
-		node.await("the ready file", controllers[0].log.String, node.isReady)
+		return err
+	})
+	eventually(t, "both pods", everywhere(c, "on-node-a", "on-node-b"))
+	for _, node := range c.Nodes() {
+		eventually(t, "the ready file", node.Controller.Ready)
 	}
 
 	// A pod leaves.
-	if err := c.control.RemovePod(t.Context(), kube.Namespace, pods[0]); err != nil {
+	if err := c.Control.RemovePod(ctx, kube.Namespace, "on-node-a"); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("answers of the other pods", controllers[0], func() bool { return c.everywhere() == strings.Join(pods[1:], " ") })
+	eventually(t, "the other pod alone", everywhere(c, "on-node-b"))
 
 	// A restart within five seconds changes no status and no answer.
-	before := c.version()
-	controllers[0].end()
-	if got := c.everywhere(); got != strings.Join(pods[1:], " ") {
-		t.Errorf("without a controller: %s", got)
+	before, controller := statusWrites(t, c), c.Node("node-a").Controller
+	if err := controller.Terminate(); err != nil {
+		t.Fatal(err)
 	}
-	controllers[0] = c.start(0)
-	c.nodes[0].await("the ready file", controllers[0].log.String, c.nodes[0].isReady)
-	time.Sleep(5 * time.Second)
-	if after := c.version(); after != before {
-		t.Errorf("the Service was written: version %s, then %s", before, after)
+	if err := everywhere(c, "on-node-b")(ctx); err != nil {
+		t.Errorf("without a controller: %v", err)
+	}
+	if err := controller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ready file", controller.Ready)
+	time.Sleep(5 * time.Second) // whoever believed that the node left would have said so
+	if after := statusWrites(t, c); len(after) != len(before) {
+		t.Errorf("written: %v", after[len(before):])
 	}
 
 	// An API server that is away changes nothing, and what happens after it came back is seen.
-	if err := c.control.APIServer.Kill9(); err != nil {
+	if err := c.Control.APIServer.Kill9(); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * time.Second)
-	if got := c.everywhere(); got != strings.Join(pods[1:], " ") {
-		t.Errorf("without an API server: %s", got)
+	if err := everywhere(c, "on-node-b")(ctx); err != nil {
+		t.Errorf("without an API server: %v", err)
 	}
-	if err := c.control.APIServer.Start(); err != nil {
+	if err := c.Control.APIServer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the API server", controllers[0], func() bool {
-		return client.Services(kube.Namespace).Delete(context.Background(), "web", metav1.DeleteOptions{}) == nil
+	eventually(t, "the API server", func(ctx context.Context) error {
+		return services.Delete(ctx, "web", metav1.DeleteOptions{})
 	})
-	for i, node := range c.nodes {
-		node.wantFronts(controllers[i], "")
+	for _, node := range c.Nodes() {
+		eventually(t, "no fronts", func(context.Context) error {
+			out, err := node.Datapath.Tool("fronts")
+			if err == nil && strings.Count(out, "\n") > 1 {
+				err = fmt.Errorf("fronts on %s:\n%s", node.Name, out)
+			}
+			return err
+		})
 	}
-	t.Logf("memory: %s", residentKiB(controllers[0].Pid()))
-	for i := range c.nodes {
-		controllers[i].end()
-		c.daemons[i].end()
+	t.Logf("memory: %s", residentKiB(controller.Pid()))
+	for _, node := range c.Nodes() {
+		if err := node.Controller.Terminate(); err != nil {
+			t.Error(err)
+		}
+		if err := node.Controller.Wait(); err != nil {
+			t.Errorf("%s ends: %v", node.Controller, err)
+		}
 	}
 }
 
-// version is the Service's resourceVersion.
-func (c *cluster) version() string {
-	c.t.Helper()
-	service, err := c.control.Client.CoreV1().Services(kube.Namespace).Get(c.t.Context(), "web", metav1.GetOptions{})
+// statusWrites are the writes of Services' statuses so far.
+func statusWrites(t *testing.T, c *cluster.Cluster) []kube.Write {
+	t.Helper()
+	writes, err := c.Control.Writes(cluster.UserPrefix)
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return service.ResourceVersion
+	return slices.DeleteFunc(writes, func(w kube.Write) bool { return w.Resource != "services/status" })
 }
 
 // residentKiB is the memory of a process, as the kernel counts it.

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/beep-lb/beep/harness/bpffs"
+	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
 )
@@ -36,10 +36,9 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// machine is a node, mostly node a: a network namespace with an uplink eth0 (192.0.2.1), a bpffs, and a directory for manifests.
+// machine is node a: a network namespace with an uplink eth0 (192.0.2.1), a bpffs, and a directory for manifests.
 type machine struct {
 	t         *testing.T
-	name      string
 	ns        *netns.NS
 	binaries  string
 	bpffs     string
@@ -52,7 +51,12 @@ func newMachine(t *testing.T) *machine {
 	require.Root(t)
 	require.TCX(t)
 	require.Tool(t, "ip")
-	m := newMachineIn(t, "a", netns.New(t, "beep-ctl"))
+	binaries, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, ns: netns.New(t, "beep-ctl"), binaries: binaries, bpffs: bpffs.New(t), manifests: t.TempDir(),
+		readyFile: filepath.Join(t.TempDir(), "ready")}
 	for _, words := range []string{
 		"link add eth0 type veth peer name far", "link set eth0 up", "link set far up",
 		"address add 192.0.2.1/24 dev eth0", "route add default dev eth0",
@@ -62,17 +66,6 @@ func newMachine(t *testing.T) *machine {
 		}
 	}
 	return m
-}
-
-// newMachineIn is a node of that name in a namespace that has its devices already.
-func newMachineIn(t *testing.T, name string, ns *netns.NS) *machine {
-	t.Helper()
-	binaries, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &machine{t: t, name: name, ns: ns, binaries: binaries, bpffs: bpffs.New(t), manifests: t.TempDir(),
-		readyFile: filepath.Join(t.TempDir(), "ready")}
 }
 
 // write writes a manifest.
@@ -114,20 +107,15 @@ func (m *machine) beep(args ...string) result {
 
 // process is a running daemon.
 type process struct {
-	*netns.Process
-	m    *machine
-	name string
-	log  *printed
+	*kube.Program
+	m *machine
 }
 
 // start starts `beep run` or `beep-controller` with further arguments.
 func (m *machine) start(name string, args ...string) *process {
 	m.t.Helper()
-	p := &process{m: m, name: name, log: &printed{}}
-	cmd := exec.Command(filepath.Join(m.binaries, name), append(args, "--pin-dir", m.bpffs+"/beep")...)
-	cmd.Stdout, cmd.Stderr = p.log, p.log
-	var err error
-	if p.Process, err = m.ns.Start(cmd); err != nil {
+	p := &process{m: m, Program: kube.NewProgram(m.ns, "a", filepath.Join(m.binaries, name), append(args, "--pin-dir", m.bpffs+"/beep")...)}
+	if err := p.Start(); err != nil {
 		m.t.Fatal(err)
 	}
 	return p
@@ -142,28 +130,20 @@ func (m *machine) datapath(args ...string) *process {
 
 func (m *machine) controller(args ...string) *process {
 	m.t.Helper()
-	return m.start("beep-controller", append([]string{"--node-name", m.name, "--manifests", m.manifests, "--ready-file", m.readyFile}, args...)...)
+	return m.start("beep-controller", append([]string{"--node-name", "a", "--manifests", m.manifests, "--ready-file", m.readyFile}, args...)...)
 }
 
 // says waits until the log holds a text.
 func (p *process) says(text string) {
 	p.m.t.Helper()
-	p.m.await(p.name+" says "+text, p.log.String, func() bool { return strings.Contains(p.log.String(), text) })
+	p.m.await(p.String()+" says "+text, p.Log, func() bool { return strings.Contains(p.Log(), text) })
 }
 
 // end ends the process with SIGTERM, which must be an orderly end.
 func (p *process) end() {
 	p.m.t.Helper()
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		p.m.t.Fatal(err)
-	}
-	select {
-	case <-p.Done():
-		if err := p.Wait(); err != nil {
-			p.m.t.Errorf("%s ends with %v\n%s", p.name, err, p.log)
-		}
-	case <-time.After(10 * time.Second):
-		p.m.t.Fatalf("%s does not end\n%s", p.name, p.log)
+	if err := errors.Join(p.Terminate(), p.Wait()); err != nil {
+		p.m.t.Errorf("%v\n%s", err, p.Log())
 	}
 }
 
@@ -181,7 +161,7 @@ func (m *machine) await(what string, about func() string, done func() bool) {
 func (m *machine) wantFronts(about *process, want string) {
 	m.t.Helper()
 	var got string
-	m.await("fronts\n"+want, func() string { return "got\n" + got + about.log.String() }, func() bool {
+	m.await("fronts\n"+want, func() string { return "got\n" + got + about.Log() }, func() bool {
 		var text strings.Builder
 		for _, line := range strings.Split(strings.TrimSpace(m.beep("fronts").out), "\n")[1:] {
 			words := strings.Fields(line)
@@ -195,22 +175,4 @@ func (m *machine) wantFronts(about *process, want string) {
 func (m *machine) isReady() bool {
 	_, err := os.Stat(m.readyFile)
 	return err == nil
-}
-
-// printed collects what a process prints.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
 }

@@ -57,7 +57,7 @@ func TestManifestsBecomeFrontsAndStayWhenTheControllerEnds(t *testing.T) {
 	daemon := m.datapath()
 	c := m.controller()
 	m.wantFronts(c, webFronts)
-	m.await("the ready file", c.log.String, m.isReady)
+	m.await("the ready file", c.Log, m.isReady)
 
 	// An endpoint leaves; a port is taken by a younger Service and is not served.
 	smaller := strings.Replace(web, "- {addresses: [10.42.2.5], nodeName: b}\n", "", 1)
@@ -65,7 +65,7 @@ func TestManifestsBecomeFrontsAndStayWhenTheControllerEnds(t *testing.T) {
 	m.wantFronts(c, oneFront)
 	c.says("reason=PortConflict")
 	statusFile := filepath.Join(m.manifests, "a.status.yaml")
-	m.await("the status", c.log.String, func() bool {
+	m.await("the status", c.Log, func() bool {
 		text, err := os.ReadFile(statusFile)
 		return err == nil && strings.Contains(string(text), "PortConflict: Service default/xeb") &&
 			strings.Contains(string(text), "- ip: 192.0.2.1\n") && strings.Contains(string(text), "- ip: 192.0.2.2\n")
@@ -74,7 +74,7 @@ func TestManifestsBecomeFrontsAndStayWhenTheControllerEnds(t *testing.T) {
 	// A file that is wrong changes nothing, and is named.
 	m.write("web.yaml", "kind: [")
 	c.says("web.yaml:1 (document 1)")
-	m.await("the fault in the status", c.log.String, func() bool {
+	m.await("the fault in the status", c.Log, func() bool {
 		text, _ := os.ReadFile(statusFile)
 		return strings.Contains(string(text), "fault: 'web.yaml:1")
 	})
@@ -151,7 +151,7 @@ func TestAServiceThatDoesNotFitIsToldAndHoldsUpNobody(t *testing.T) {
 	daemon := m.datapath("--max-fronts=1")
 	c := m.controller()
 	c.says("raise --max-fronts")
-	m.await("the ready file", c.log.String, m.isReady)
+	m.await("the ready file", c.Log, m.isReady)
 	text, err := os.ReadFile(filepath.Join(m.manifests, "a.status.yaml"))
 	// Node b has room as far as anybody here knows.
 	if err != nil || !strings.Contains(string(text), "name: default/shop") {
@@ -181,8 +181,8 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		if errors.As(p.Wait(), &exit) {
 			code = exit.ExitCode()
 		}
-		if code != tt.code || !strings.Contains(p.log.String(), tt.want) {
-			t.Errorf("%v: exit %d\n%s", tt.args, code, p.log)
+		if code != tt.code || !strings.Contains(p.Log(), tt.want) {
+			t.Errorf("%v: exit %d\n%s", tt.args, code, p.Log())
 		}
 	}
 }
