@@ -72,17 +72,23 @@ func Publication(snapshot model.Snapshot, leases []*model.Lease, how Publishing,
 	return p.published, sorted(p.reasons)
 }
 
-// Unpublished says why nodes are left out of one Service, beside the reasons that leave them out of all.
-func Unpublished(snapshot model.Snapshot, leases []*model.Lease, how Publishing, memory Memory, service model.ObjectKey) []Reason {
+// Unpublished says why nodes are left out of single Services, beside the reasons that leave them out of all: of the
+// Services and nodes that about asks for.
+func Unpublished(
+	snapshot model.Snapshot, leases []*model.Lease, how Publishing, memory Memory, about func(service model.ObjectKey, node string) bool,
+) []Reason {
 	p := newPublisher(snapshot, leases, how, memory)
 	var reasons []Reason
-	for _, s := range snapshot.Services {
-		if s.ObjectKey == service && how.standing(s, p.note) == wanted {
-			p.entries(s, wanted, func(r Reason) {
-				r.Service = service
-				reasons = append(reasons, r)
-			})
+	for _, service := range snapshot.Services {
+		if how.standing(service, p.note) != wanted {
+			continue
 		}
+		p.entries(service, wanted, func(r Reason) {
+			if about(service.ObjectKey, r.Node) {
+				r.Service = service.ObjectKey
+				reasons = append(reasons, r)
+			}
+		})
 	}
 	return sorted(reasons)
 }

@@ -296,7 +296,8 @@ func (s *scenario) dump() string {
 	b.WriteString("published" + dumpPublished(published))
 	dumpReasons(&b, reasons)
 	for _, service := range s.snapshot.Services {
-		why := compile.Unpublished(s.snapshot, s.leases, s.publishing(), s.memory, service.ObjectKey)
+		why := compile.Unpublished(s.snapshot, s.leases, s.publishing(), s.memory,
+			func(of model.ObjectKey, _ string) bool { return of == service.ObjectKey })
 		dumpReasons(&b, why)
 	}
 	return b.String()
