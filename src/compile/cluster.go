@@ -28,15 +28,29 @@ func newCluster(snapshot model.Snapshot, podCIDRs []netip.Prefix) cluster {
 		c.nodes[node.Name] = node
 	}
 	for _, slice := range snapshot.Slices {
-		if slice.Service == "" {
-			continue
-		}
-		c.slices[serviceOf(slice)] = append(c.slices[serviceOf(slice)], slice)
-	}
-	for _, of := range c.slices {
-		slices.SortFunc(of, func(a, b *model.Slice) int { return a.Compare(b.ObjectKey) })
+		c.addSlice(slice)
 	}
 	return c
+}
+
+// addSlice adds a slice to its Service, if it has one. Those of a Service are in the order of their names.
+func (c *cluster) addSlice(slice *model.Slice) {
+	if slice.Service == "" {
+		return
+	}
+	of := c.slices[serviceOf(slice)]
+	at, _ := slices.BinarySearchFunc(of, slice, func(a, b *model.Slice) int { return a.Compare(b.ObjectKey) })
+	c.slices[serviceOf(slice)] = slices.Insert(of, at, slice)
+}
+
+// removeSlice takes out what addSlice added.
+func (c *cluster) removeSlice(slice *model.Slice) {
+	of := c.slices[serviceOf(slice)]
+	if of = slices.DeleteFunc(of, func(s *model.Slice) bool { return s == slice }); len(of) > 0 {
+		c.slices[serviceOf(slice)] = of
+	} else {
+		delete(c.slices, serviceOf(slice))
+	}
 }
 
 // underlay is a node's tunnel address of each family; the zero Addr is none.

@@ -39,23 +39,7 @@ type Self struct {
 // Datapath is what this node's maps should hold, all but the Seed, and why the rest is left out. Endpoints that are
 // no longer ready stay in Targets as long as any slice names them, since the flows of a peer may be pinned to them.
 func Datapath(snapshot model.Snapshot, self Self) (model.Desired, []Reason) {
-	v := newView(snapshot, self)
-	var desired model.Desired
-	v.underlay(&desired)
-	targets := map[model.Socket]bool{}
-	ports := self.assign(snapshot.Services, v.note)
-	for _, service := range snapshot.Services {
-		if self.standing(service, v.note) != wanted {
-			continue
-		}
-		desired.Fronts = append(desired.Fronts, v.fronts(service, ports[service], targets)...)
-	}
-	slices.SortFunc(desired.Fronts, func(a, b model.Front) int { return a.Compare(b.Socket) })
-	for target := range targets {
-		desired.Targets = append(desired.Targets, target)
-	}
-	slices.SortFunc(desired.Targets, model.Socket.Compare)
-	return desired, sorted(v.reasons)
+	return new(Compiler).Datapath(snapshot, self)
 }
 
 // view is a snapshot as one node sees it.
