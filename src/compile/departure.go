@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -26,9 +27,13 @@ func (d Departed) Empty() bool { return len(d.Addrs)+len(d.Sockets)+len(d.UDP) =
 // Departures compares the slices of two snapshots, of every Service: one that is no longer ours still has its flows.
 // It costs time by the slices that differ, as long as no endpoint left. A readiness that flaps is no departure.
 func Departures(previous, next model.Snapshot) Departed {
-	old, fresh := changed(previous.Slices, next.Slices), changed(next.Slices, previous.Slices)
+	old, fresh := changed(previous.Slices, next.Slices)
 	departed := Departed{UDP: newlyDraining(touched(old, fresh), previous.Slices, next.Slices)}
 	suspects := presences(old, nil)
+	suspects.acquit(presences(fresh, suspects))
+	if len(suspects) == 0 {
+		return departed
+	}
 	was, is := presences(previous.Slices, suspects), presences(next.Slices, suspects)
 	for _, addr := range suspects.addrs() {
 		left, stayed := pods{}, pods{}
@@ -57,19 +62,29 @@ func EndpointAddresses(snapshot model.Snapshot) []netip.Addr {
 	return presences(snapshot.Slices, nil).addrs()
 }
 
-// changed are the slices of one list that are not in the other as they are.
-func changed(list, other []*model.Slice) []*model.Slice {
-	same := make(map[model.ObjectKey]*model.Slice, len(other))
-	for _, slice := range other {
-		same[slice.ObjectKey] = slice
+// changed are the slices of either list that are not in the other as they are. Most are found in both at a glance, by
+// their pointers.
+func changed(previous, next []*model.Slice) (old, fresh []*model.Slice) {
+	before := make(map[*model.Slice]bool, len(previous))
+	for _, slice := range previous {
+		before[slice] = true
 	}
-	var differ []*model.Slice
-	for _, slice := range list {
-		if counterpart := same[slice.ObjectKey]; counterpart != slice && (counterpart == nil || !slice.Equal(counterpart)) {
-			differ = append(differ, slice)
+	byKey := map[model.ObjectKey]*model.Slice{}
+	for _, slice := range next {
+		if before[slice] {
+			delete(before, slice)
+		} else {
+			byKey[slice.ObjectKey] = slice
 		}
 	}
-	return differ
+	for slice := range before {
+		if again := byKey[slice.ObjectKey]; again != nil && again.Equal(slice) {
+			delete(byKey, slice.ObjectKey)
+		} else {
+			old = append(old, slice)
+		}
+	}
+	return old, slices.Collect(maps.Values(byKey))
 }
 
 // pods are the sockets of those at one address, by UID. A slice made by hand names no pod: that says nothing about who
@@ -118,6 +133,18 @@ func (p presence) addrs() []netip.Addr {
 
 // has says whether the pod may be among them.
 func (p pods) has(uid string) bool { return p[uid] != nil || p[""] != nil || uid == "" && len(p) > 0 }
+
+// acquit takes out the addresses whose every pod is still there.
+func (p presence) acquit(now presence) {
+	maps.DeleteFunc(p, func(addr netip.Addr, of pods) bool {
+		for uid := range of {
+			if !now[addr].has(uid) {
+				return false
+			}
+		}
+		return true
+	})
+}
 
 // without are the sockets of these pods that none of the others has.
 func (p pods) without(others pods) []model.Socket {
@@ -194,11 +221,13 @@ func draining(of map[model.ObjectKey]bool, list []*model.Slice) map[model.Socket
 	return sockets
 }
 
-// touched are the Services that the slices are of.
+// touched are the Services that the slices are of, as far as they have a UDP port.
 func touched(lists ...[]*model.Slice) map[model.ObjectKey]bool {
 	of := map[model.ObjectKey]bool{}
 	for _, slice := range slices.Concat(lists...) {
-		of[serviceOf(slice)] = true
+		if slices.ContainsFunc(slice.Ports, func(port model.SlicePort) bool { return port.Proto == model.UDP }) {
+			of[serviceOf(slice)] = true
+		}
 	}
 	return of
 }

@@ -22,7 +22,7 @@ func Lingering(snapshot model.Snapshot, self Self, desired, earlier []model.Sock
 	if len(due) == 0 {
 		return nil
 	}
-	v := newView(snapshot, self)
+	v := newView(model.Snapshot{Nodes: snapshot.Nodes}, self)
 	var lingering []model.Socket
 	for _, slice := range snapshot.Slices {
 		for i := range slice.Endpoints {
