@@ -95,6 +95,8 @@ static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct c
 
 		return oversize(skb, p, &too_big, skb->ifindex);
 	}
+	if (flow.row->flags & FLOW_TUNNELLED && must_split(skb, p))
+		return send_segments(skb, p, skb->ifindex);
 	err = translate_answer(skb, p, flow.row);
 	return err ? err : answer_push(skb, cfg, p, flow.row, &way);
 }
@@ -128,12 +130,36 @@ static __noinline int endpoint_error(struct __sk_buff *skb, const struct config 
 	return answer_push(skb, cfg, p, flow.row, &way);
 }
 
+/* Whether a mark is one of our copies', and of which kind. */
+static __always_inline bool is_piece(__u32 mark)
+{
+	return (mark & ~PIECE_MASK) == MARK_PIECE;
+}
+
+static __always_inline bool is_segment(__u32 mark)
+{
+	return (mark & ~SEGMENT_MASK) == MARK_SEGMENT;
+}
+
+/* Has a copy fit its way out. Returns 0, or a verdict or negative drop reason where that is all there is to do. */
+static __noinline int fit_copy(struct __sk_buff *skb, struct pkt *p, __u32 mark, __u32 limit)
+{
+	if (is_piece(mark))
+		return cut_piece(skb, p, mark & PIECE_MASK, limit);
+	if (p->l3_len <= limit)
+		return 0;
+	/* The packet was judged by its segments: the limit has changed since. */
+	if (p->df)
+		return -DROP_TOO_BIG;
+	return send_pieces(skb, p, limit, skb->ifindex);
+}
+
 /*
- * A copy of a packet too long for its way out, of which piece number i is wanted: it is cut and goes the
- * flow's way. The packet is a client's, an endpoint's, or an answer that came through a tunnel.
+ * A copy that stands for a part of a packet: it is made that part and goes the flow's way. The packet is a client's,
+ * an endpoint's, or an answer that came through a tunnel.
  */
-static __noinline int piece_egress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-				   __u32 i)
+static __noinline int copy_egress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+				  __u32 mark)
 {
 	struct way way = {};
 	struct flow_ref flow;
@@ -142,12 +168,17 @@ static __noinline int piece_egress(struct __sk_buff *skb, const struct config *c
 
 	if (!fragment_ports(p))
 		return -DROP_FRAGMENT_ORPHAN;
+	if (is_segment(mark)) {
+		err = cut_segment(skb, p, mark & SEGMENT_MASK);
+		if (err)
+			return err;
+	}
 	p->key.kind = FLOW_REVERSE;
 	flow = flow_find(&p->key);
 	if (flow.row) {
 		err = answer_way(skb, cfg, p, flow.row, &way);
 		if (!err)
-			err = cut_piece(skb, p, i, way.limit);
+			err = fit_copy(skb, p, mark, way.limit);
 		if (!err)
 			err = translate_answer(skb, p, flow.row);
 		return err ? err : answer_push(skb, cfg, p, flow.row, &way);
@@ -158,14 +189,14 @@ static __noinline int piece_egress(struct __sk_buff *skb, const struct config *c
 		way.forward = 1;
 		err = tunnel_way(skb, cfg, p, flow.row, &way);
 		if (!err)
-			err = cut_piece(skb, p, i, way.limit);
+			err = fit_copy(skb, p, mark, way.limit);
 		return err ? err : tunnel_push(skb, cfg, p, flow.row, &way);
 	}
 	answer_key(p, FLOW_FORWARD, &key);
 	flow = flow_find(&key);
 	err = client_way(skb, &key, flow.row, p->tos, &way);
 	if (!err)
-		err = cut_piece(skb, p, i, way.limit);
+		err = fit_copy(skb, p, mark, way.limit);
 	return err ? err : client_push(skb, p, flow.row, &way);
 }
 
@@ -184,9 +215,9 @@ int beep_egress(struct __sk_buff *skb)
 	}
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))
 		return TCX_NEXT;
-	if ((mark & ~PIECE_MASK) == MARK_PIECE) {
+	if (is_piece(mark) || is_segment(mark)) {
 		skb->mark = 0;
-		step = piece_egress(skb, cfg, &p, mark & PIECE_MASK);
+		step = copy_egress(skb, cfg, &p, mark);
 	} else if (is_forged_tunnel(skb, &p)) {
 		step = -DROP_FORGED_TUNNEL;
 	} else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP) {

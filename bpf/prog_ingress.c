@@ -55,6 +55,8 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 
 		return oversize(skb, p, &too_big, skb->ifindex);
 	}
+	if (must_split(skb, p))
+		return send_segments(skb, p, skb->ifindex);
 	return tunnel_push(skb, cfg, p, row, &way);
 }
 

@@ -25,6 +25,13 @@ volatile const __u8 cfg_bridge = 0;
 volatile const __u8 cfg_reject = 0;
 
 /*
+ * 1: an uplink may hand the kernel's own packet to the next node, not bytes on a wire (veth, virtio). What the kernel
+ * notes at encapsulation would then be noted there too, which no helper takes off again: the packet could be neither
+ * refused nor wrapped once more.
+ */
+volatile const __u8 cfg_handover = 0;
+
+/*
  * Mark of a packet that our programs redirect to a device, so that the egress program there knows it. The
  * kernel clears the mark of a packet that leaves another network namespace: a pod cannot set it.
  */
@@ -36,3 +43,7 @@ volatile const __u8 cfg_reject = 0;
  */
 #define MARK_PIECE 0x62656500
 #define PIECE_MASK 0x0f
+
+/* Mark of a copy that stands for one datagram of a UDP GSO packet, whose number is in the low bits. */
+#define MARK_SEGMENT 0x62656600
+#define SEGMENT_MASK 0xff

@@ -14,6 +14,16 @@
 #define BPF_F_IPV6 (1ULL << 7) /* Linux 6.16; younger than the vendored header */
 #endif
 
+/* The 16-bit ones' complement sum of what a wider one holds (RFC 1071). */
+static __always_inline __u16 fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
 /* What a packet's addresses and ports become. */
 struct rewrite {
 	__u8 addr[16];

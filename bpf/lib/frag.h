@@ -19,6 +19,8 @@
 #define MAX_ADJUST 4088
 /* Bytes summed at a time. */
 #define SUM_CHUNK 64
+/* More than the headers before the transport header, link layer included, where the IP header has no options. */
+#define FORGET_LEN 40
 
 static __always_inline void fragment_key_of(const struct pkt *p, struct fragment_key *key)
 {
@@ -86,25 +88,39 @@ static long sum_step(__u64 i, struct sum_walk *walk)
 }
 
 /*
- * Adds what is cut off behind a first piece to its partial checksum: the field is completed later, over what
- * is left of the packet, and so comes out right for the whole datagram.
+ * Completes a transport checksum whose field holds the sum of the pseudo-header, as that of a partial one does, over
+ * the packet that p describes.
  */
-static __noinline int keep_partial_sum(struct __sk_buff *skb, const struct pkt *p, __u32 from)
+static __noinline int finish_checksum(struct __sk_buff *skb, const struct pkt *p)
 {
-	struct sum_walk walk = { .skb = skb, .off = from, .end = p->l3_off + p->l3_len };
-	__u32 off = checksum_off(p), sum;
-	__u16 field;
+	struct sum_walk walk = { .skb = skb, .off = p->l4_off, .end = p->l3_off + p->l3_len };
+	__u16 check;
+
+	bpf_loop(0x10000 / SUM_CHUNK, sum_step, &walk, 0);
+	check = ~fold(walk.sum);
+	/* Zero would say that there is none (RFC 768). */
+	if (!check && p->key.proto == IPPROTO_UDP)
+		check = 0xffff;
+	if (bpf_skb_store_bytes(skb, checksum_off(p), &check, sizeof(check), 0))
+		return -DROP_KERNEL_REFUSED;
+	return 0;
+}
+
+/*
+ * Completes a partial checksum before the packet is cut, and has the kernel forget that a device should: nobody
+ * behind us might, and a fragment is not what it would have to sum. The kernel forgets it when the front of the packet
+ * goes, up to behind where the sum begins.
+ */
+static __noinline int finish_partial(struct __sk_buff *skb, const struct pkt *p)
+{
+	__u8 front[FORGET_LEN];
 
 	if (!is_partial(skb))
 		return 0;
-	bpf_loop(0x10000 / SUM_CHUNK, sum_step, &walk, 0);
-	if (bpf_skb_load_bytes(skb, off, &field, sizeof(field)))
-		return -DROP_KERNEL_REFUSED;
-	sum = (walk.sum & 0xffff) + (walk.sum >> 16 & 0xffff) + field;
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	field = sum;
-	if (bpf_skb_store_bytes(skb, off, &field, sizeof(field), 0))
+	if (finish_checksum(skb, p) || bpf_skb_load_bytes(skb, p->l3_off, front, sizeof(front)) ||
+	    bpf_skb_adjust_room(skb, -(__s32)sizeof(front), BPF_ADJ_ROOM_MAC, 0) ||
+	    bpf_skb_adjust_room(skb, sizeof(front), BPF_ADJ_ROOM_MAC, 0) ||
+	    bpf_skb_store_bytes(skb, p->l3_off, front, sizeof(front), 0))
 		return -DROP_KERNEL_REFUSED;
 	return 0;
 }
@@ -140,8 +156,7 @@ __noinline int cut_piece(struct __sk_buff *skb, struct pkt *p, __u32 i, __u32 li
 	to[1] = bpf_htons(bpf_ntohs(from[1]) + skip / 8);
 	if (skip + len < payload)
 		to[1] |= IP_MF;
-	if (!i && p->fragment != FRAGMENT_LATER &&
-	    keep_partial_sum(skb, p, p->l3_off + p->ip_len + len))
+	if (!i && p->fragment != FRAGMENT_LATER && finish_partial(skb, p))
 		return -DROP_KERNEL_REFUSED;
 	if (bpf_skb_change_tail(skb, p->l3_off + p->ip_len + skip + len, 0))
 		return -DROP_KERNEL_REFUSED;

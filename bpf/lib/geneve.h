@@ -139,15 +139,37 @@ static __always_inline int write_ethertype(struct __sk_buff *skb, __u8 family)
 	return 0;
 }
 
+/*
+ * Makes room for the outer headers and names their family. The kernel must know of a tunnel whose packet it cuts up,
+ * and a device that completes checksums by protocol; where the packet may be handed over as it is, only the former.
+ */
+static __always_inline long make_room(struct __sk_buff *skb, __u32 overhead, __u8 inner, __u8 outer)
+{
+	const __s32 grown = sizeof(struct ipv6hdr) - sizeof(struct iphdr);
+	__s32 room = overhead;
+
+	if (!cfg_handover || skb->gso_size)
+		return bpf_skb_adjust_room(skb, room, BPF_ADJ_ROOM_MAC,
+					   BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L4_UDP |
+						   (outer == AF_INET
+							    ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4
+							    : BPF_F_ADJ_ROOM_ENCAP_L3_IPV6));
+	if (inner == outer)
+		return bpf_skb_adjust_room(skb, room, BPF_ADJ_ROOM_MAC, 0);
+	/* The change of family adds the difference of the IP headers in front, or takes it away. */
+	room += outer == AF_INET6 ? -grown : grown;
+	if (bpf_skb_adjust_room(skb, room, BPF_ADJ_ROOM_MAC, 0))
+		return -1;
+	return bpf_skb_change_proto(skb, ethertype_of(outer), 0);
+}
+
 static __noinline int push_v4(struct __sk_buff *skb, const struct pkt *p,
 			      const struct tunnel_ends *ends)
 {
 	__u32 overhead = tunnel_overhead(ends->endpoint, true), len = p->l3_len + overhead;
 	struct outer_v4 outer = {};
 
-	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
-				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 |
-					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
+	if (make_room(skb, overhead, p->family, AF_INET))
 		return -DROP_KERNEL_REFUSED;
 	outer.ip.version = 4;
 	outer.ip.ihl = 5;
@@ -172,9 +194,7 @@ static __noinline int push_v6(struct __sk_buff *skb, const struct pkt *p,
 	__u32 len = p->l3_len + overhead - sizeof(struct ipv6hdr);
 	struct outer_v6 outer = {};
 
-	if (bpf_skb_adjust_room(skb, overhead, BPF_ADJ_ROOM_MAC,
-				BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 |
-					BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
+	if (make_room(skb, overhead, p->family, AF_INET6))
 		return -DROP_KERNEL_REFUSED;
 	outer.ip.version = 6;
 	outer.ip.priority = p->tos >> 4;

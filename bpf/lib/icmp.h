@@ -75,15 +75,6 @@ static __always_inline bool within_budget(void)
 	return true;
 }
 
-static __always_inline __u16 fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
-
 /* A GSO packet is quoted as one of the packets that it stands for. */
 static __always_inline void quote_segment(struct __sk_buff *skb, const struct pkt *p, __u8 *quote)
 {

@@ -14,6 +14,7 @@
 #include "parse.h"
 #include "pkt.h"
 #include "quote.h"
+#include "segment.h"
 
 #define ECN_MASK 3
 #define ECN_NOT_ECT 0
@@ -93,13 +94,15 @@ __noinline int tunnel_push(struct __sk_buff *skb, const struct config *cfg, cons
 
 /*
  * What becomes of a packet longer than its way out takes: pieces where its sender allows that (IPv4 without
- * DF), else the ICMP error that r describes. Pieces leave through ifindex.
+ * DF), else the ICMP error that r describes. Copies leave through ifindex.
  */
 static __always_inline int oversize(struct __sk_buff *skb, const struct pkt *p,
 				    const struct refusal *r, __u32 ifindex)
 {
-	if (p->df || skb->gso_size)
+	if (p->df || (skb->gso_size && p->key.proto != IPPROTO_UDP))
 		return refuse(skb, p, r);
+	if (skb->gso_size)
+		return send_segments(skb, p, ifindex);
 	return send_pieces(skb, p, r->mtu, ifindex);
 }
 

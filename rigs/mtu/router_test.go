@@ -67,6 +67,7 @@ func (r rig) expectBoundsFrom(host string, dialled netip.Addr, pod string, bound
 		}
 		t.end()
 	}
+	r.forgetPaths(host, pod)
 	for _, d := range both {
 		t := r.openFrom(host, dialled, pod, mayFragment[r.inner], mayFragment[r.inner])
 		for _, length := range near(bounds[d]) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package netdev is what the kernel says of this node's devices, addresses and routes, as plain values and as
-// change events. Invariant: it only reads, every Host speaks of the one network namespace it was opened in,
-// and nothing of the netlink library shows in its results.
+// change events. Invariant: it only reads, but for one offload (CutUDP), every Host speaks of the one network namespace
+// it was opened in, and nothing of the netlink library shows in its results.
 package netdev
 
 import (
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -30,8 +31,9 @@ const replyTimeout = 10 * time.Second
 
 // Host reads the network namespace that its thread was in at Open.
 type Host struct {
-	handle *netlink.Handle
-	links  *nl.SocketHandle
+	handle   *netlink.Handle
+	links    *nl.SocketHandle
+	features *ethtool.Ethtool
 }
 
 // Open starts to read the calling thread's network namespace. A caller in a namespace of its own must have
@@ -52,13 +54,21 @@ func Open() (*Host, error) {
 	}
 	timeout := unix.NsecToTimeval(replyTimeout.Nanoseconds())
 	socket.SetReceiveTimeout(&timeout) //nolint:errcheck // only stores the value
-	return &Host{handle: handle, links: &nl.SocketHandle{Socket: socket}}, nil
+	h := &Host{handle: handle, links: &nl.SocketHandle{Socket: socket}}
+	if h.features, err = ethtool.NewEthtool(); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("open ethtool: %w", err)
+	}
+	return h, nil
 }
 
 // Close ends reading. Watches that were started end by their own context.
 func (h *Host) Close() {
 	h.handle.Close()
 	h.links.Close()
+	if h.features != nil {
+		h.features.Close()
+	}
 }
 
 // List returns every device of the namespace, by ifindex.
@@ -72,7 +82,10 @@ func (h *Host) List() ([]Link, error) {
 }
 
 // dumpLinks asks by hand, because the library's LinkList leaves out the ARPHRD number.
-func (h *Host) dumpLinks() ([]Link, error) {
+func (h *Host) dumpLinks() ([]Link, error) { return dumpAs(h, decodeLink) }
+
+// dumpAs lists every device as what decode reads in its message.
+func dumpAs[T any](h *Host, decode func([]byte) (T, error)) ([]T, error) {
 	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_DUMP)
 	request.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: h.links}
 	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
@@ -80,15 +93,15 @@ func (h *Host) dumpLinks() ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	links := make([]Link, 0, len(messages))
+	all := make([]T, 0, len(messages))
 	for _, message := range messages {
-		link, err := decodeLink(message)
+		one, err := decode(message)
 		if err != nil {
 			return nil, err
 		}
-		links = append(links, link)
+		all = append(all, one)
 	}
-	return links, nil
+	return all, nil
 }
 
 // ByName returns the device of that name, or ErrNoLink with the names that exist.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/attach"
+	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/load"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/datapath/migrate"
@@ -66,11 +67,19 @@ func newPlan(flags *config.Datapath, c console) (*plan, error) {
 	if p.host, err = netdev.Open(); err != nil {
 		return nil, err
 	}
-	if p.uplinks, err = findUplinks(p.host, flags, p.desired); err != nil {
+	if err := p.lookAtUplinks(); err != nil {
 		p.host.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+func (p *plan) lookAtUplinks() (err error) {
+	if p.uplinks, err = findUplinks(p.host, p.flags, p.desired); err != nil {
+		return err
+	}
+	p.settings.Handover, err = p.host.HandsOver(p.uplinks)
+	return err
 }
 
 // node is what a process that holds the lock works on.
@@ -104,6 +113,21 @@ func (p *plan) take() (*node, error) {
 	}
 }
 
+// instance is the programs for an uplink, which gets the offloads that they need.
+func (n *node) instance(link netdev.Link) (*bpfobj.BeepPrograms, error) {
+	handsOver, err := n.host.HandsOver([]netdev.Link{link})
+	changed := false
+	if err == nil && handsOver {
+		changed, err = n.host.CutUDP(link)
+	}
+	if err != nil {
+		n.log.Warn("an uplink's offloads stay as they are", "uplink", link.Name, "error", err)
+	} else if changed {
+		n.log.Info("the kernel cuts UDP_SEGMENT packets up before this uplink from now on (tx-udp-segmentation off)", "uplink", link.Name)
+	}
+	return n.datapath.Instance(link)
+}
+
 // start loads, fills and attaches, in this order: a packet that meets the programs finds the maps filled.
 func (n *node) start(ctx context.Context) (err error) {
 	if n.datapath, err = load.Load(n.dir, n.settings, n.uplinks, n.log); err != nil {
@@ -116,7 +140,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		}
 	}
 	n.datapath.Reach(migrate.MapsFilled)
-	n.attached = attach.New(n.dir, n.datapath.Instance, n.log)
+	n.attached = attach.New(n.dir, n.instance, n.log)
 	if err := n.attached.Attach(n.uplinks, n.datapath); err != nil {
 		return err
 	}

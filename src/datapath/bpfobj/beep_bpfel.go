@@ -236,6 +236,7 @@ const (
 	BeepVarCfgCsumIpv6     = "cfg_csum_ipv6"
 	BeepVarCfgGenevePort   = "cfg_geneve_port"
 	BeepVarCfgGeneveVni    = "cfg_geneve_vni"
+	BeepVarCfgHandover     = "cfg_handover"
 	BeepVarCfgL2Len        = "cfg_l2_len"
 	BeepVarCfgReject       = "cfg_reject"
 )
@@ -318,6 +319,7 @@ type BeepVariableSpecs struct {
 	CfgCsumIpv6   *ebpf.VariableSpec `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.VariableSpec `ebpf:"cfg_geneve_vni"`
+	CfgHandover   *ebpf.VariableSpec `ebpf:"cfg_handover"`
 	CfgL2Len      *ebpf.VariableSpec `ebpf:"cfg_l2_len"`
 	CfgReject     *ebpf.VariableSpec `ebpf:"cfg_reject"`
 }
@@ -388,6 +390,7 @@ type BeepVariables struct {
 	CfgCsumIpv6   *ebpf.Variable `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.Variable `ebpf:"cfg_geneve_port"`
 	CfgGeneveVni  *ebpf.Variable `ebpf:"cfg_geneve_vni"`
+	CfgHandover   *ebpf.Variable `ebpf:"cfg_handover"`
 	CfgL2Len      *ebpf.Variable `ebpf:"cfg_l2_len"`
 	CfgReject     *ebpf.Variable `ebpf:"cfg_reject"`
 }

@@ -29,6 +29,8 @@ type Settings struct {
 	GeneveVNI uint32
 	// Reject answers a new flow to a front without endpoints with an ICMP error.
 	Reject bool
+	// Handover says that an uplink may give a packet to its receiver as the kernel has it, see netdev.HandsOver.
+	Handover bool
 	// Faults is what a rig wants to go wrong; nil is nothing.
 	Faults *migrate.Faults
 }
@@ -60,6 +62,7 @@ type constants struct {
 	geneveVNI  uint32
 	csumIPv6   uint8
 	reject     uint8
+	handover   uint8
 	bridge     uint8
 }
 
@@ -68,6 +71,9 @@ func (s Settings) constants(csumIPv6 uint8) constants {
 	c := constants{genevePort: s.GenevePort, geneveVNI: s.GeneveVNI, csumIPv6: csumIPv6}
 	if s.Reject {
 		c.reject = 1
+	}
+	if s.Handover {
+		c.handover = 1
 	}
 	return c
 }
@@ -187,6 +193,7 @@ func (c constants) set(spec *ebpf.CollectionSpec, l2Len uint32) error {
 		setVariable(spec, bpfobj.BeepVarCfgCsumIpv6, c.csumIPv6),
 		setVariable(spec, bpfobj.BeepVarCfgBridge, c.bridge),
 		setVariable(spec, bpfobj.BeepVarCfgReject, c.reject),
+		setVariable(spec, bpfobj.BeepVarCfgHandover, c.handover),
 	)
 	if err != nil {
 		return fmt.Errorf("constants of the embedded object: %w", err)
