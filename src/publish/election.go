@@ -18,6 +18,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// identitySeparator ends a node's name in the identity of a candidate; no name of a Node has it (RFC 1123).
+const identitySeparator = "_"
+
 // ElectionLease is the name of the Lease that the publisher holds.
 const ElectionLease = "beep-publisher"
 
@@ -47,7 +50,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 func (p *Publisher) stand(ctx context.Context) error {
 	// A process that comes after one of the same node is another candidate.
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, p.Namespace, ElectionLease, p.Client.CoreV1(), p.Client.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: p.Node + "_" + rand.Text()[:8]})
+		resourcelock.ResourceLockConfig{Identity: p.Node + identitySeparator + rand.Text()[:8]})
 	if err != nil {
 		return fmt.Errorf("election of the publisher: %w", err)
 	}
@@ -83,6 +86,7 @@ func (p *Publisher) lead(ctx context.Context) {
 	p.Log.Info("elected: this node publishes the Services' addresses")
 	p.Observe.Leading(true)
 	defer func() {
+		p.judged.Store(nil)
 		p.Observe.Leading(false)
 		p.Log.Info("no longer elected")
 	}()

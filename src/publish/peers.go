@@ -26,7 +26,6 @@ import (
 // goroutine, but Mark, which is for one.
 type Peers struct {
 	leases typedcoordinationv1.LeaseInterface
-	log    *slog.Logger
 
 	lock sync.Mutex
 	// text is the list as it is written, and attached what it says; nil if no publisher has written one.
@@ -40,10 +39,13 @@ type Peers struct {
 
 var _ cache.ReflectorStore = (*Peers)(nil)
 
-// OpenPeers reads the roster. It waits for an API server that cannot be reached, and fails if the right is missing.
-func OpenPeers(ctx context.Context, leases typedcoordinationv1.LeaseInterface, log *slog.Logger) (*Peers, error) {
-	p := &Peers{leases: leases, log: log, changed: func() {}}
-	return p, insist(ctx, log.With("for", "the roster of nodes"), func(ctx context.Context) error {
+// OpenPeers reads the roster. It waits for an API server that cannot be reached, telling waits why, and fails if the
+// right is missing.
+func OpenPeers(
+	ctx context.Context, leases typedcoordinationv1.LeaseInterface, log *slog.Logger, waits func(error),
+) (*Peers, error) {
+	p := &Peers{leases: leases, changed: func() {}}
+	return p, insist(ctx, log.With("for", "the roster of nodes"), waits, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		lease, err := leases.Get(ctx, RosterLease, metav1.GetOptions{})

@@ -32,15 +32,16 @@ func permanent(err error) bool {
 	return errors.As(err, &malformed) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err)
 }
 
-// insist asks until it gets an answer, and says once a minute what it waits for. It returns a permanent error at once,
-// and that of ctx when it ends.
-func insist(ctx context.Context, log *slog.Logger, ask func(context.Context) error) error {
+// insist asks until it gets an answer, tells waits of every failure, and logs one a minute. It returns a permanent error
+// at once, and that of ctx when it ends.
+func insist(ctx context.Context, log *slog.Logger, waits func(error), ask func(context.Context) error) error {
 	var complained time.Time
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		err := ask(ctx)
 		if err == nil || permanent(err) {
 			return err
 		}
+		waits(err)
 		if time.Since(complained) >= complainEvery {
 			log.Warn("waiting for the API server", "error", err)
 			complained = time.Now()

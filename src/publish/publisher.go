@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,9 @@ type Publisher struct {
 	// Observe is told what happens.
 	Observe Observer
 	Log     *slog.Logger
+
+	// judged is what was last judged by while this node is elected; else nil.
+	judged atomic.Pointer[judgement]
 }
 
 // Observer is told what a Publisher does; metrics are made of it.
@@ -103,6 +107,7 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 			again = at
 		}
 	}
+	t.judged.Store(&judgement{leases, t.memory})
 	published, reasons := compile.Publication(snapshot, leases, t.How, t.memory)
 	t.memory = published.Memory
 	// Before any status: whoever comes after a publisher that is lost in between must know what that one listed.

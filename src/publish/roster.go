@@ -63,14 +63,19 @@ func (r *roster) recall(ctx context.Context) ([]netip.Addr, error) {
 		return nil, fmt.Errorf("read Lease %s: %w", RosterLease, err)
 	}
 	r.held = held
+	return knownOf(held), nil
+}
+
+// knownOf are the addresses in a roster, sorted. Words that cannot be read are left out.
+func knownOf(lease *coordinationv1.Lease) []netip.Addr {
 	var known []netip.Addr
-	for word := range strings.SplitSeq(held.Annotations[annotationKnown], ",") {
+	for word := range strings.SplitSeq(lease.Annotations[annotationKnown], ",") {
 		if addr, err := netip.ParseAddr(word); err == nil {
 			known = append(known, addr.Unmap())
 		}
 	}
 	slices.SortFunc(known, netip.Addr.Compare)
-	return known, nil
+	return known
 }
 
 // write writes the two lists if the Lease says otherwise. again is when to ask again, if it is too soon.

@@ -102,7 +102,7 @@ func TestRoster(t *testing.T) {
 	defer group.Wait()
 	defer stop()
 	leases := s.Client.CoordinationV1().Leases(namespace)
-	peers, err := OpenPeers(t.Context(), leases, discard)
+	peers, err := OpenPeers(t.Context(), leases, discard, unheard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRoster(t *testing.T) {
 	})
 
 	t.Run("without the right to read it the error names the right", func(t *testing.T) {
-		_, err := OpenPeers(t.Context(), s.as("nobody", secretRule("get")).CoordinationV1().Leases(namespace), discard)
+		_, err := OpenPeers(t.Context(), s.as("nobody", secretRule("get")).CoordinationV1().Leases(namespace), discard, unheard)
 		if err == nil || !strings.Contains(err.Error(), `cannot get resource "leases"`) {
 			t.Error(err)
 		}
@@ -200,7 +200,7 @@ func TestRoster(t *testing.T) {
 	t.Run("that one Lease's right is enough to follow it", func(t *testing.T) {
 		client := s.as("follower", rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
 			ResourceNames: []string{RosterLease}, Verbs: []string{"get", "list", "watch"}})
-		peers, err := OpenPeers(t.Context(), client.CoordinationV1().Leases(namespace), discard)
+		peers, err := OpenPeers(t.Context(), client.CoordinationV1().Leases(namespace), discard, unheard)
 		if err != nil {
 			t.Fatal(err)
 		}

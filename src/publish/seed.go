@@ -34,11 +34,11 @@ type Seed struct {
 }
 
 // OpenSeed reads the Secret, and creates it with a random seed where there is none. It waits for an API server that
-// cannot be reached, and fails if the right is missing or the Secret holds something else: without the cluster's
+// cannot be reached, telling waits why, and fails if the right is missing or the Secret holds something else: without the cluster's
 // seed, a node would send flows elsewhere than all others.
-func OpenSeed(ctx context.Context, secrets typedcorev1.SecretInterface, log *slog.Logger) (*Seed, error) {
+func OpenSeed(ctx context.Context, secrets typedcorev1.SecretInterface, log *slog.Logger, waits func(error)) (*Seed, error) {
 	s := &Seed{secrets: secrets, log: log}
-	return s, insist(ctx, log.With("for", "the hash seed"), func(ctx context.Context) error {
+	return s, insist(ctx, log.With("for", "the hash seed"), waits, func(ctx context.Context) error {
 		value, err := s.read(ctx)
 		if err == nil {
 			s.value.Store(&value)

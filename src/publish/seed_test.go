@@ -78,6 +78,8 @@ func secretRule(verbs ...string) rbacv1.PolicyRule {
 
 var discard = slog.New(slog.DiscardHandler)
 
+func unheard(error) {}
+
 func TestSeed(t *testing.T) {
 	s := newServer(t)
 	secrets := s.Client.CoreV1().Secrets(namespace)
@@ -88,7 +90,7 @@ func TestSeed(t *testing.T) {
 		seeds := make([][16]byte, 30)
 		for i := range seeds {
 			group.Go(func() {
-				seed, err := OpenSeed(t.Context(), client, discard)
+				seed, err := OpenSeed(t.Context(), client, discard, unheard)
 				if err != nil {
 					t.Error(err)
 					return
@@ -106,13 +108,13 @@ func TestSeed(t *testing.T) {
 
 	t.Run("whoever may read it needs no other right", func(t *testing.T) {
 		client := s.as("reader", secretRule("get")).CoreV1().Secrets(namespace)
-		if _, err := OpenSeed(t.Context(), client, discard); err != nil {
+		if _, err := OpenSeed(t.Context(), client, discard, unheard); err != nil {
 			t.Error(err)
 		}
 	})
 
 	t.Run("it is created again as it was, and a new one is taken over", func(t *testing.T) {
-		seed, err := OpenSeed(t.Context(), secrets, discard)
+		seed, err := OpenSeed(t.Context(), secrets, discard, unheard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +147,7 @@ func TestSeed(t *testing.T) {
 		if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenSeed(t.Context(), secrets, discard); err == nil || !strings.Contains(err.Error(), `has 5 bytes under "seed" and not 16`) {
+		if _, err := OpenSeed(t.Context(), secrets, discard, unheard); err == nil || !strings.Contains(err.Error(), `has 5 bytes under "seed" and not 16`) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -156,11 +158,11 @@ func TestSeed(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		_, err := OpenSeed(ctx, s.as("creator-not", secretRule("get")).CoreV1().Secrets(namespace), discard)
+		_, err := OpenSeed(ctx, s.as("creator-not", secretRule("get")).CoreV1().Secrets(namespace), discard, unheard)
 		if err == nil || !strings.Contains(err.Error(), `cannot create resource "secrets"`) {
 			t.Errorf("%v", err)
 		}
-		_, err = OpenSeed(ctx, s.as("reader-not", secretRule("list")).CoreV1().Secrets(namespace), discard)
+		_, err = OpenSeed(ctx, s.as("reader-not", secretRule("list")).CoreV1().Secrets(namespace), discard, unheard)
 		if err == nil || !strings.Contains(err.Error(), `cannot get resource "secrets"`) {
 			t.Errorf("%v", err)
 		}
@@ -172,8 +174,12 @@ func TestSeed(t *testing.T) {
 		if err := s.APIServer.Kill9(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenSeed(ctx, secrets, discard); err == nil || ctx.Err() == nil {
+		var why error
+		if _, err := OpenSeed(ctx, secrets, discard, func(err error) { why = err }); err == nil || ctx.Err() == nil {
 			t.Errorf("gave up: %v", err)
+		}
+		if why == nil || !strings.Contains(why.Error(), "connection refused") {
+			t.Errorf("it waits because of %v", why)
 		}
 	})
 }

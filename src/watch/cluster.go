@@ -4,6 +4,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -99,6 +100,11 @@ func (c *Cluster) Snapshot() (model.Snapshot, bool) {
 	slices, complete2 := c.slices.values()
 	nodes, complete3 := c.nodes.values()
 	return model.Snapshot{Services: services, Slices: slices, Nodes: nodes}, complete1 && complete2 && complete3
+}
+
+// Fault says which lists are not as the API server has them, and why.
+func (c *Cluster) Fault() error {
+	return errors.Join(c.services.fault(), c.slices.fault(), c.nodes.fault())
 }
 
 // String names the source for a person.

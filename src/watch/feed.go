@@ -45,7 +45,8 @@ func feed[O interface {
 	runtime.Object
 }, V row[V]](t *table[O, V], example O, from resource, bell *bell, log *slog.Logger) func(context.Context) {
 	log = log.With("list", t.kind)
-	watched := &grumbler{log: log}
+	watched := &t.asking
+	watched.log = log
 	ask := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			from.narrow(&options)
@@ -126,8 +127,16 @@ type grumbler struct {
 	log *slog.Logger
 
 	lock sync.Mutex
-	// last is when a failure was logged; zero if all is well.
-	last time.Time
+	// failure is the last one of those that go on, nil if all is well, and last is when one was logged.
+	failure error
+	last    time.Time
+}
+
+// fault is the failure that goes on, or nil.
+func (g *grumbler) fault() error {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	return g.failure
 }
 
 // heard takes the result of a request.
@@ -135,13 +144,17 @@ func (g *grumbler) heard(err error) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	switch {
-	case err == nil && !g.last.IsZero():
+	case err == nil && g.failure == nil:
+	case err == nil:
 		g.log.Info("the API server answers again")
-		g.last = time.Time{}
-	case err == nil, errors.Is(err, context.Canceled), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		g.last, g.failure = time.Time{}, nil
+	case errors.Is(err, context.Canceled), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		// An old resourceVersion is everyday life: the reflector lists anew.
-	case time.Since(g.last) >= complainEvery:
-		g.log.Error("the API server cannot be asked, trying on; what is known stays in force", "error", err)
-		g.last = time.Now()
+	default:
+		g.failure = err
+		if time.Since(g.last) >= complainEvery {
+			g.log.Error("the API server cannot be asked, trying on; what is known stays in force", "error", err)
+			g.last = time.Now()
+		}
 	}
 }

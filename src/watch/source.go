@@ -19,6 +19,9 @@ type Source interface {
 	// Snapshot returns what is known. ok is false until all three lists are complete and processed: then nothing may
 	// be concluded from what is there, and less from what is not.
 	Snapshot() (snapshot model.Snapshot, ok bool)
+	// Fault is what is wrong with the source now, or nil: why a list is not complete, or why Snapshot is older than
+	// what there is.
+	Fault() error
 }
 
 var (

@@ -38,14 +38,17 @@ type table[O v1.Object, V row[V]] struct {
 	// doubted is called with the reason when a list is held back, without the lock. Whoever is called answers with
 	// confirm.
 	doubted func(reason string)
+	// asking is how the API server answers.
+	asking grumbler
 
 	lock sync.Mutex
 	// rows are as the API server says.
 	rows map[string]V
 	// believed are the rows from before the list that is held back; nil if none is.
 	believed map[string]V
-	// held says that a list is held back.
-	held bool
+	// held says that a list is held back, and why.
+	held   bool
+	reason string
 	// complete says that a list was believed.
 	complete bool
 }
@@ -81,7 +84,7 @@ func (t *table[O, V]) Replace(objects []interface{}, _ string) error {
 	t.rows = list
 	reason := t.implausible(before, list)
 	if reason != "" {
-		t.believed, t.held = before, true
+		t.believed, t.held, t.reason = before, true, reason
 		t.lock.Unlock()
 		t.doubted(reason)
 		return nil
@@ -131,6 +134,22 @@ func (t *table[O, V]) implausible(before, list map[string]V) string {
 		return t.doubt(list)
 	}
 	return ""
+}
+
+// fault says why the list is not as the API server has it, or nil.
+func (t *table[O, V]) fault() error {
+	failure := t.asking.fault()
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	switch {
+	case failure != nil:
+		return fmt.Errorf("%s: the API server cannot be asked: %w", t.kind, failure)
+	case t.held:
+		return fmt.Errorf("%s: the list is held back until a second read confirms it: %s", t.kind, t.reason)
+	case !t.complete:
+		return fmt.Errorf("%s: the API server has not answered yet", t.kind)
+	}
+	return nil
 }
 
 // Add takes one object in.

@@ -37,16 +37,23 @@ type pins struct {
 	reconciler *reconcile.Reconciler
 	// mark tells these maps from their successors.
 	mark string
+	// right is to fill them, for as long as this process lives.
+	right *pinfs.Lock
 }
 
-// wait opens the maps as soon as they are there.
-func (p *pins) wait(ctx context.Context, log *slog.Logger) error {
+// wait opens the maps as soon as they are there, and tells waits why they cannot be. It fails if another controller
+// fills them.
+func (p *pins) wait(ctx context.Context, log *slog.Logger, waits func(error)) error {
 	var complained time.Time
 	for {
-		_, _, err := p.current()
+		err := p.claim()
 		if err == nil {
-			return nil
+			_, _, err = p.current()
 		}
+		if err == nil || errors.Is(err, pinfs.ErrRowsLocked) {
+			return err
+		}
+		waits(fmt.Errorf("waiting for the maps of beep run: %w", err))
 		if time.Since(complained) >= patience {
 			log.Warn("waiting for the maps of beep run", "pin_dir", p.path, "error", err)
 			complained = time.Now()
@@ -57,6 +64,19 @@ func (p *pins) wait(ctx context.Context, log *slog.Logger) error {
 		case <-time.After(lookAtPins):
 		}
 	}
+}
+
+// claim takes the right to fill the maps.
+func (p *pins) claim() error {
+	if p.right != nil {
+		return nil
+	}
+	dir, err := pinfs.Open(p.path)
+	if err != nil {
+		return err
+	}
+	p.right, err = dir.LockRows()
+	return err
 }
 
 // current returns the maps that are pinned now. They are closed when others take their place: for one goroutine.
@@ -118,6 +138,9 @@ func (p *pins) close() {
 	defer p.lock.Unlock()
 	if p.rows != nil {
 		p.rows.Close()
+	}
+	if p.right != nil {
+		p.right.Unlock() //nolint:errcheck // it ends with the process anyway
 	}
 }
 

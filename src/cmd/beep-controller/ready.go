@@ -35,11 +35,11 @@ func (r *readyFile) err() error {
 	return r.missing
 }
 
-// because notes why the file is not there yet.
+// because notes why the file is not there yet; nil is no news.
 func (r *readyFile) because(err error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if r.missing != nil {
+	if r.missing != nil && err != nil {
 		r.missing = fmt.Errorf("%w: %w", errNotYet, err)
 	}
 }

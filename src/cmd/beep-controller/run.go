@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/sweep"
 	"github.com/beep-lb/beep/src/model"
-	"github.com/beep-lb/beep/src/publish"
 	"github.com/beep-lb/beep/src/reconcile"
 	"github.com/beep-lb/beep/src/telemetry"
 	"github.com/beep-lb/beep/src/watch"
@@ -32,9 +30,7 @@ type controller struct {
 	pins  *pins
 	ready *readyFile
 	told  *telemetry.Controller
-	// openSeed reads the seed of the cluster; nil with manifests, which have theirs.
-	openSeed func(context.Context) (*publish.Seed, error)
-	// voice tells the cluster of this node; nil with manifests.
+	// voice is this node's part in the cluster; nil with manifests.
 	voice *voice
 }
 
@@ -96,12 +92,8 @@ func (c *controller) open() (*worker, error) {
 	}
 	expect := watch.Expectations{Node: c.flags.NodeName, Serving: c.pins.serving}
 	w := &worker{source: watch.NewCluster(client, expect, c.log)}
-	c.voice = newVoice(c, client, cmp.Or(c.flags.LeaseNamespace, c.flags.SeedNamespace, namespace), w.source)
+	c.voice = newVoice(c, client, namespace, w.source)
 	w.after = c.voice.say
-	c.openSeed = func(ctx context.Context) (*publish.Seed, error) {
-		secrets := client.CoreV1().Secrets(cmp.Or(c.flags.SeedNamespace, namespace))
-		return publish.OpenSeed(ctx, secrets, c.log)
-	}
 	return w, nil
 }
 
@@ -124,17 +116,13 @@ func (c *controller) work(ctx context.Context, w *worker) error {
 	group, ctx := errgroup.WithContext(ctx)
 	wake := make(chan struct{}, 1)
 	wake <- struct{}{} // what is known already is a change too
-	if err := c.pins.wait(ctx, c.log); err != nil {
+	if err := c.pins.wait(ctx, c.log, c.ready.because); err != nil {
 		return err
 	}
-	if c.openSeed != nil {
-		seed, err := c.openSeed(ctx)
-		if err != nil {
+	if c.voice != nil {
+		if err := c.voice.join(ctx, group, w, func() { ring(wake) }); err != nil {
 			return err
 		}
-		w.seed = seed.Value
-		group.Go(func() error { seed.Run(ctx, func() { ring(wake) }); return nil })
-		group.Go(func() error { return c.voice.run(ctx) })
 	}
 	w.self, w.rows, w.departures = selfOf(c.flags), c.pins.current, c.departures()
 	w.ready, w.told, w.log = c.ready, c.told, c.log

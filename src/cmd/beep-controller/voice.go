@@ -3,12 +3,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/beep-lb/beep/src/compile"
 	"github.com/beep-lb/beep/src/datapath/attach"
@@ -19,10 +22,12 @@ import (
 	"github.com/beep-lb/beep/src/watch"
 )
 
-// voice tells the cluster of this node: by its Lease, by Events about the Node, and, if it is elected, by the Services'
-// statuses.
+// voice is this node's part in the cluster. It hears of the seed and of which nodes are attached, and tells of this
+// node: by its Lease, by Events about the Node, and, if it is elected, by the Services' statuses.
 type voice struct {
 	c         *controller
+	secrets   typedcorev1.SecretInterface
+	leases    typedcoordinationv1.LeaseInterface
 	self      compile.Self
 	lease     *publish.NodeLease
 	publisher *publish.Publisher
@@ -42,12 +47,14 @@ const (
 	detachedAfter = 5
 )
 
+// newVoice prepares one; beep lives in the namespace unless the flags say otherwise.
 func newVoice(c *controller, client kubernetes.Interface, namespace string, source watch.Source) *voice {
-	v := &voice{
-		c: c, self: selfOf(c.flags), news: make(chan struct{}, 1),
-		lease:  publish.NewNodeLease(client.CoordinationV1().Leases(namespace), c.log),
-		events: publish.NewEvents(client.CoreV1(), c.flags.NodeName),
-	}
+	namespace = cmp.Or(c.flags.SeedNamespace, namespace)
+	v := &voice{c: c, self: selfOf(c.flags), secrets: client.CoreV1().Secrets(namespace), news: make(chan struct{}, 1)}
+	namespace = cmp.Or(c.flags.LeaseNamespace, namespace)
+	v.leases = client.CoordinationV1().Leases(namespace)
+	v.lease = publish.NewNodeLease(v.leases, c.log)
+	v.events = publish.NewEvents(client.CoreV1(), c.flags.NodeName)
 	v.publisher = &publish.Publisher{
 		Client: client, Namespace: namespace, Node: c.flags.NodeName, How: publishingOf(c.flags),
 		Snapshot: source.Snapshot, Changed: source.Changed(), Reasons: v.reasons, Loop: loop, Observe: c.told, Log: c.log,
@@ -65,6 +72,24 @@ func newVoice(c *controller, client kubernetes.Interface, namespace string, sour
 // loop has a runner work for a publisher.
 func loop(ctx context.Context, do func(context.Context) (time.Time, error), changed <-chan struct{}) {
 	(&reconcile.Runner{Do: do}).Run(ctx, changed)
+}
+
+// join readies the worker, which has then heard what it must know before its first run, and speaks and listens in the
+// group. woken is called when there is something new to hear.
+func (v *voice) join(ctx context.Context, group *errgroup.Group, w *worker, woken func()) error {
+	seed, err := publish.OpenSeed(ctx, v.secrets, v.c.log, v.c.ready.because)
+	if err != nil {
+		return err
+	}
+	peers, err := publish.OpenPeers(ctx, v.leases, v.c.log, v.c.ready.because)
+	if err != nil {
+		return err
+	}
+	w.seed, w.mark = seed.Value, peers.Mark
+	group.Go(func() error { seed.Run(ctx, woken); return nil })
+	group.Go(func() error { peers.Run(ctx, woken); return nil })
+	group.Go(func() error { return v.run(ctx) })
+	return nil
 }
 
 // run speaks until ctx ends.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/beep-lb/beep/src/compile"
@@ -26,6 +27,8 @@ type worker struct {
 	source watch.Source
 	self   compile.Self
 	seed   func() [16]byte
+	// mark, if set, marks the nodes that expect no tunnel.
+	mark func([]*model.Node) []*model.Node
 	// rows returns the maps to work on.
 	rows       func() (*maps.Kernel, *reconcile.Reconciler, error)
 	departures *departures
@@ -34,6 +37,8 @@ type worker struct {
 	log        *slog.Logger
 	// after, if set, gets what every run came to.
 	after func(outcome) error
+	// seen is the snapshot of the last run; nil before the first.
+	seen atomic.Pointer[model.Snapshot]
 
 	reasons map[compile.Reason]bool
 	// failure is the last one, and failed when it was logged: one that goes on is logged once in a while.
@@ -53,8 +58,13 @@ type outcome struct {
 func (w *worker) run(context.Context) (again time.Time, err error) {
 	snapshot, complete := w.source.Snapshot()
 	if !complete {
+		w.ready.because(w.source.Fault())
 		return time.Time{}, nil
 	}
+	if w.mark != nil {
+		snapshot.Nodes = w.mark(snapshot.Nodes)
+	}
+	w.seen.Store(&snapshot)
 	start := time.Now()
 	again, err = w.apply(snapshot)
 	w.told.Reconciled(time.Since(start), err)
