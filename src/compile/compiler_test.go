@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,90 @@ func TestWhatWasRememberedChangesNothing(t *testing.T) {
 	})
 }
 
+// TestAPrecedentChangesNothing draws sequences of snapshots and leases that share objects: a publisher that remembers
+// all says the same as one that knows only who was live and which addresses there were.
+func TestAPrecedentChangesNothing(t *testing.T) {
+	healthy := parseScenario(t, "node n0 192.0.2.1 2001:db8:b::1 pods=10.42.0.0/24,2001:db8:a:0::/64\n"+
+		"node n1 192.0.2.2 pods=10.42.1.0/24\nnode n2 192.0.2.3 2001:db8:b::3 pods=10.42.2.0/24,2001:db8:a:2::/64\n").snapshot.Nodes
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScenario(t)
+		if rapid.IntRange(0, 3).Draw(t, "healthy") > 0 {
+			s.snapshot.Nodes = healthy
+			s.leases = nil
+			s.leaseAll()
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
+			without := compile.Memory{Live: s.memory.Live, Known: s.memory.Known}
+			want, wantReasons := compile.Publication(s.snapshot, s.leases, s.publishing(), without)
+			got, gotReasons := compile.Publication(s.snapshot, s.leases, s.publishing(), s.memory)
+			if diff := cmp.Diff(dumpPublished(want), dumpPublished(got)); diff != "" {
+				t.Fatalf("publication (-anew +from memory):\n%s", diff)
+			}
+			if !slices.Equal(wantReasons, gotReasons) || !slices.Equal(want.Memory.Known, got.Memory.Known) ||
+				!slices.Equal(want.Memory.Live, got.Memory.Live) {
+				t.Fatalf("reasons or memory\n%v %v\nwant\n%v %v", gotReasons, got.Memory, wantReasons, want.Memory)
+			}
+			s.memory = got.Memory
+			changeSnapshot(t, s)
+			if rapid.IntRange(0, 4).Draw(t, "written") == 0 {
+				s.snapshot = applied(s.snapshot, got)
+			}
+			changeLeases(t, s)
+		}
+	})
+}
+
+// TestWhatAPrecedentDependsOn changes what a drawn sequence seldom does alone: where the pods are, and who is held.
+func TestWhatAPrecedentDependsOn(t *testing.T) {
+	const text = "node a 192.0.2.1 pods=10.42.1.0/24\nnode b 192.0.2.2 pods=10.42.2.0/24\nnode c 192.0.2.3\n" +
+		"service shop/web 80/TCP local\nslice shop/web-1 web IPv4 8080/TCP\nendpoint "
+	lists := func(s *scenario, want string) {
+		t.Helper()
+		published, _ := compile.Publication(s.snapshot, s.leases, s.publishing(), s.memory)
+		s.memory = published.Memory
+		var got []string
+		for _, entry := range published.Statuses[0].Ingress {
+			got = append(got, entry.IP)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("lists %v, want %s", got, want)
+		}
+	}
+	s := parseScenario(t, text+"10.42.1.5 on=a\n")
+	lists(s, "192.0.2.1")
+	s.snapshot.Slices = parseScenario(t, text+"10.42.2.5 on=b\n").snapshot.Slices
+	lists(s, "192.0.2.2")
+	s.snapshot.Slices = nil
+	lists(s, "192.0.2.1 192.0.2.2 192.0.2.3")
+	s.leases = s.leases[:1]
+	lists(s, "192.0.2.1") // the others are held: they stay where they are listed, and are not
+}
+
+// changeLeases has nodes say something else, or an operator want something else.
+func changeLeases(t *rapid.T, s *scenario) {
+	what := rapid.IntRange(0, 9).Draw(t, "else")
+	switch {
+	case what == 0:
+		other := drawScenario(t)
+		s.max, s.mode = other.max, other.mode
+	case what == 1:
+		s.memory.Known = addrs([]string{"198.18.0.1"})
+	case what <= 3 && len(s.leases) > 0:
+		i := rapid.IntRange(0, len(s.leases)-1).Draw(t, "lease")
+		lease := *s.leases[i]
+		switch rapid.IntRange(0, 2).Draw(t, "says") {
+		case 0:
+			lease.Attached = !lease.Attached
+		case 1:
+			lease.Refused = rapid.SampledFrom([][]model.ObjectKey{nil, {key("shop/s0")}, {key("shop/s1"), key("shop/s2")}}).Draw(t, "refused")
+		case 2:
+			lease.Addresses = addrs(rapid.SampledFrom([][]string{{"192.0.2.1"}, {"192.0.2.7"}, {"2001:db8:b::7", "192.0.2.7"}}).Draw(t, "addresses"))
+		}
+		s.leases = slices.Clone(s.leases)
+		s.leases[i] = &lease
+	}
+}
+
 // TestTheOwnerThatIsNamedIsTheOneOfNow: a Service that goes on without its port is told who has it now.
 func TestTheOwnerThatIsNamedIsTheOneOfNow(t *testing.T) {
 	s := parseScenario(t, "node a 192.0.2.1\nservice shop/old 80/TCP uid=u1\nservice shop/middle 80/TCP uid=u2\nservice shop/young 80/TCP uid=u3\n")
@@ -72,13 +157,13 @@ func changeSnapshot(t *rapid.T, s *scenario) {
 		Services: slices.Clone(s.snapshot.Services), Slices: slices.Clone(s.snapshot.Slices), Nodes: slices.Clone(s.snapshot.Nodes),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "how many") {
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
-		case 0:
+		switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+		case kind < 3:
 			next.Services = change(t, next.Services, other.snapshot.Services, func(s *model.Service) string { return s.String() })
-		case 1, 2:
-			next.Slices = change(t, next.Slices, other.snapshot.Slices, func(s *model.Slice) string { return s.String() })
-		case 3:
+		case kind < 4:
 			next.Nodes = change(t, next.Nodes, other.snapshot.Nodes, func(n *model.Node) string { return n.Name })
+		default:
+			next.Slices = change(t, next.Slices, other.snapshot.Slices, func(s *model.Slice) string { return s.String() })
 		}
 	}
 	s.snapshot = next

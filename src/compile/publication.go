@@ -30,6 +30,8 @@ type Memory struct {
 	// Known are addresses that nodes have or had, sorted: an entry of one of these is ours to remove. Whoever begins
 	// without it takes what a node had before for somebody else's, and leaves it.
 	Known []netip.Addr
+	// last is what it came to, so that the next one judges anew only what has changed; nil without one.
+	last *precedent
 }
 
 // Status is what one Service's status.loadBalancer.ingress should be.
@@ -57,16 +59,21 @@ type Published struct {
 // of one Service is told by Unpublished.
 func Publication(snapshot model.Snapshot, leases []*model.Lease, how Publishing, memory Memory) (Published, []Reason) {
 	p := newPublisher(snapshot, leases, how, memory)
+	before, now := memory.last, p.precedent()
+	if !before.holds(p) {
+		before = nil
+	}
 	for _, service := range snapshot.Services {
 		is := how.standing(service, p.note)
 		if is == foreign {
 			continue
 		}
-		status := Status{Service: service}
-		status.Ingress = p.merge(service, p.entries(service, is, func(Reason) {}), p.ingressPorts(service))
-		status.Changed = !slices.EqualFunc(status.Ingress, service.Ingress, model.Ingress.Equal)
-		p.published.Statuses = append(p.published.Statuses, status)
+		verdict := p.judge(service, is, before)
+		now.services[service] = verdict
+		p.published.Statuses = append(p.published.Statuses, verdict.status)
+		p.reasons = append(p.reasons, verdict.reasons...)
 	}
+	p.published.Memory.last = now
 	slices.SortFunc(p.published.Statuses, func(a, b Status) int { return a.Service.Compare(b.Service.ObjectKey) })
 	p.published.Memory.Known = p.remember(memory.Known)
 	return p.published, sorted(p.reasons)
