@@ -53,7 +53,10 @@ func (d *departures) take(next model.Snapshot) {
 // before sweeps those who left and whose address is desired again, since another pod has it by now. What cannot be
 // swept is taken out of desired: nobody may be sent to a new pod by a row of the old one.
 func (d *departures) before(desired *model.Desired) error {
-	back := addressesOf(desired)
+	if len(d.unswept)+len(d.late) == 0 {
+		return nil
+	}
+	back := d.back(desired)
 	var again []model.Socket
 	for socket := range d.unswept {
 		if back[socket.Addr] {
@@ -146,13 +149,22 @@ func (d *departures) sweep(sockets []model.Socket) (map[model.Socket]error, erro
 	return result.Failed, err
 }
 
-// addressesOf are the addresses that desired sends anybody to.
-func addressesOf(desired *model.Desired) map[netip.Addr]bool {
-	addrs := map[netip.Addr]bool{}
+// back are the addresses of those who left that desired sends somebody to.
+func (d *departures) back(desired *model.Desired) map[netip.Addr]bool {
+	left := map[netip.Addr]bool{}
+	for socket := range d.unswept {
+		left[socket.Addr] = true
+	}
+	for socket := range d.late {
+		left[socket.Addr] = true
+	}
+	back := map[netip.Addr]bool{}
 	for i := range desired.Fronts {
 		for _, endpoint := range desired.Fronts[i].Endpoints {
-			addrs[endpoint.Addr] = true
+			if left[endpoint.Addr] {
+				back[endpoint.Addr] = true
+			}
 		}
 	}
-	return addrs
+	return back
 }

@@ -40,7 +40,8 @@ type worker struct {
 	// seen is the snapshot of the last run; nil before the first.
 	seen atomic.Pointer[model.Snapshot]
 
-	reasons map[compile.Reason]bool
+	compiler compile.Compiler
+	reasons  map[compile.Reason]bool
 	// failure is the last one, and failed when it was logged: one that goes on is logged once in a while.
 	failure string
 	failed  time.Time
@@ -83,7 +84,7 @@ func (w *worker) run(context.Context) (again time.Time, err error) {
 // apply makes the maps as the snapshot asks.
 func (w *worker) apply(snapshot model.Snapshot) (again time.Time, err error) {
 	w.told.Known(len(snapshot.Services), len(snapshot.Slices), len(snapshot.Nodes))
-	desired, reasons := compile.Datapath(snapshot, w.self)
+	desired, reasons := w.compiler.Datapath(snapshot, w.self)
 	w.report(reasons)
 	for _, reason := range reasons {
 		if reason.Code == compile.NodeUnknown {
@@ -103,18 +104,22 @@ func (w *worker) apply(snapshot model.Snapshot) (again time.Time, err error) {
 	slices.SortFunc(desired.Targets, model.Socket.Compare)
 	w.departures.take(snapshot)
 	sweepErr := w.departures.before(&desired)
-	steps, err := reconciler.Apply(desired)
+	steps, applyErr := reconciler.Apply(desired)
 	for _, step := range steps {
 		w.told.Stepped(step.Object, string(step.Action))
 		w.logStep(step)
 	}
-	err = errors.Join(err, sweepErr, w.departures.after(snapshot))
+	err = errors.Join(applyErr, sweepErr, w.departures.after(snapshot))
 	if w.after != nil {
-		held, readErr := rows.Fronts()
-		if readErr != nil {
-			return time.Time{}, errors.Join(err, readErr)
+		result := outcome{snapshot: snapshot, reasons: reasons}
+		if applyErr != nil { // else the maps hold every front
+			held, readErr := rows.Fronts()
+			if readErr != nil {
+				return time.Time{}, errors.Join(err, readErr)
+			}
+			result.refused = refused(snapshot, desired, held, reasons)
 		}
-		err = errors.Join(err, w.after(outcome{snapshot, reasons, refused(snapshot, desired, held, reasons)}))
+		err = errors.Join(err, w.after(result))
 	}
 	if err != nil {
 		return time.Time{}, err // the runner's pauses decide
