@@ -156,7 +156,7 @@ func (k *kubelets) sync(ctx context.Context, key string) (again time.Duration, e
 			return 0, err
 		}
 	}
-	return 0, k.post(ctx, pod, runs)
+	return k.post(ctx, pod, runs)
 }
 
 func ended(pod *corev1.Pod) bool {
@@ -189,19 +189,38 @@ func (k *kubelets) terminate(ctx context.Context, key string, pod *corev1.Pod, r
 	return 0, err
 }
 
-// post posts once that a pod runs; its readiness is a spec's from then on.
-func (k *kubelets) post(ctx context.Context, pod *corev1.Pod, runs *running) error {
-	if runs.posted {
-		return nil
+// post posts that a pod runs, and when its readiness probe would have succeeded, that it is ready; without a probe both
+// at once. From then on its readiness is a spec's.
+func (k *kubelets) post(ctx context.Context, pod *corev1.Pod, runs *running) (again time.Duration, err error) {
+	if runs.ready {
+		return 0, nil
+	}
+	wait := time.Until(runs.begun.Add(probeDelay(pod)))
+	if wait > 0 && runs.posted {
+		return wait, nil
 	}
 	next := pod.DeepCopy()
-	kube.SetRunning(next, runs.addrs, k.c.Addrs(runs.node))
-	_, err := k.c.Control.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	kube.SetRunning(next, runs.addrs, k.c.Addrs(runs.node), wait <= 0)
+	_, err = k.c.Control.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return 0, nil
 	}
-	runs.posted = err == nil
-	return err
+	if err != nil {
+		return 0, err
+	}
+	runs.posted, runs.ready = true, wait <= 0
+	return max(wait, 0), nil
+}
+
+// probeDelay is how long after its start a pod's readiness probe succeeds.
+func probeDelay(pod *corev1.Pod) time.Duration {
+	delay := time.Duration(0)
+	for _, container := range pod.Spec.Containers {
+		if probe := container.ReadinessProbe; probe != nil {
+			delay = max(delay, time.Duration(probe.InitialDelaySeconds)*time.Second)
+		}
+	}
+	return delay
 }
 
 // end takes a pod's namespace away, and everything in it.

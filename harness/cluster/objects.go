@@ -20,18 +20,24 @@ const (
 	DatagramOn = 8082
 )
 
-// Pod is a pod of an app that serves HTTP, TCP streams and datagrams; node is where it is bound, or empty for the
-// scheduler to choose.
+// Pod is a pod of an app that serves HTTP, TCP streams and datagrams, and has a readiness probe, so that it is in an
+// EndpointSlice for a second before it is ready; node is where it is bound, or empty for the scheduler to choose.
 func Pod(name, app, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
 		Spec: corev1.PodSpec{
 			NodeName: node, TerminationGracePeriodSeconds: new(int64(Grace)),
-			Containers: []corev1.Container{{Name: "server", Image: "a-namespace", Ports: []corev1.ContainerPort{
-				{Name: "http", ContainerPort: HTTPPort},
-				{Name: StreamPort, ContainerPort: StreamOn},
-				{Name: "datagram", ContainerPort: DatagramOn, Protocol: corev1.ProtocolUDP},
-			}}},
+			Containers: []corev1.Container{{
+				Name: "server", Image: "a-namespace", Ports: []corev1.ContainerPort{
+					{Name: "http", ContainerPort: HTTPPort},
+					{Name: StreamPort, ContainerPort: StreamOn},
+					{Name: "datagram", ContainerPort: DatagramOn, Protocol: corev1.ProtocolUDP},
+				},
+				ReadinessProbe: &corev1.Probe{
+					ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(HTTPPort)}},
+					InitialDelaySeconds: 1,
+				},
+			}},
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,9 @@ type running struct {
 	addrs   []netip.Addr
 	stops   []func() error
 	echoes  []*traffic.Echo
-	posted  bool
+	begun   time.Time
+	posted  bool // that it runs
+	ready   bool // posted too
 }
 
 // placement is a pod that was bound.
@@ -71,7 +74,7 @@ func (c *Cluster) Answered(namespace, name string) int {
 
 // begin makes a pod: a namespace behind its node, and its servers.
 func (k *kubelets) begin(key string, pod *corev1.Pod) (*running, error) {
-	runs := &running{uid: pod.UID, node: pod.Spec.NodeName}
+	runs := &running{uid: pod.UID, node: pod.Spec.NodeName, begun: time.Now()}
 	if pod.Spec.HostNetwork {
 		runs.ns, runs.addrs = k.c.NS(runs.node), k.c.Addrs(runs.node)
 	} else {
@@ -188,7 +191,7 @@ func (k *kubelets) bind(ctx context.Context, pod *corev1.Pod) error {
 	}
 	owner := ownerOf(pod)
 	siblings, all := k.crowd(owner)
-	nodes := slices.DeleteFunc(list.Items, func(node corev1.Node) bool { return k.off[node.Name] || !schedulable(&node) })
+	nodes := slices.DeleteFunc(list.Items, func(node corev1.Node) bool { return k.off[node.Name] || !takes(&node, pod) })
 	if len(nodes) == 0 {
 		return fmt.Errorf("pod %s: no node takes it", pod.Name)
 	}
@@ -246,8 +249,12 @@ func ownerOf(pod *corev1.Pod) string {
 	return pod.Namespace
 }
 
-// schedulable says that a node is well and does not refuse pods.
-func schedulable(node *corev1.Node) bool {
+// takes says that a node is well and that neither of the two refuses the other. Of affinities it knows the one by which
+// a DaemonSet names a pod's node.
+func takes(node *corev1.Node, pod *corev1.Pod) bool {
+	if named := namedNodes(pod); named != nil {
+		return slices.Contains(named, node.Name) // it tolerates what ails the node
+	}
 	if node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule
 	}) {
@@ -256,4 +263,21 @@ func schedulable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// namedNodes are the nodes that a pod asks for by name; nil if it does not.
+func namedNodes(pod *corev1.Pod) []string {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var names []string
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField {
+				names = append(names, field.Values...)
+			}
+		}
+	}
+	return names
 }

@@ -26,13 +26,13 @@ func PodOf(plan *topo.Plan, name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, Labels: map[string]string{"app": name}},
 		Spec:       corev1.PodSpec{NodeName: pod.Node, Containers: []corev1.Container{{Name: "server", Image: "a-namespace"}}},
 	}
-	SetRunning(object, plan.Addrs(name), plan.Addrs(pod.Node))
+	SetRunning(object, plan.Addrs(name), plan.Addrs(pod.Node), true)
 	return object
 }
 
-// SetRunning writes into a pod's status what a kubelet does when its containers run and are ready. Of the addresses it
-// takes the first of each family, IPv4 first: the API server takes no more.
-func SetRunning(pod *corev1.Pod, addrs, hostAddrs []netip.Addr) {
+// SetRunning writes into a pod's status what a kubelet does when its containers run, and are ready or not. Of the
+// addresses it takes the first of each family, IPv4 first: the API server takes no more.
+func SetRunning(pod *corev1.Pod, addrs, hostAddrs []netip.Addr, ready bool) {
 	status := &pod.Status
 	status.PodIPs, status.HostIPs = nil, nil
 	for _, addr := range firstOfFamilies(addrs) {
@@ -44,7 +44,7 @@ func SetRunning(pod *corev1.Pod, addrs, hostAddrs []netip.Addr) {
 	status.PodIP, status.HostIP = status.PodIPs[0].IP, status.HostIPs[0].IP
 	status.Phase = corev1.PodRunning
 	status.StartTime = new(metav1.Now())
-	setReady(pod, true)
+	setReady(pod, ready)
 }
 
 func firstOfFamilies(addrs []netip.Addr) []netip.Addr {
