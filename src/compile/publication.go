@@ -346,21 +346,30 @@ func (p *publisher) able(service *model.Service, family model.Family, note func(
 	return able
 }
 
-// withPod are those of the nodes that have a usable pod of the family: ready, or serving while it terminates. If none
-// of them has, it is all of them: a node without a pod passes the client on to one that has (see choose), and a list
-// that is empty in the middle of a hand-over helps nobody.
+// withPod are those of the nodes that have a ready pod of the family; if no node has, those with one that serves while it
+// terminates. A pod's node leaves as soon as another has a ready one, as the health check of kube-proxy tells load
+// balancers: clients have the grace of the pod to follow, and none is left at its end. If no node has either, it is all
+// of them: a node without a pod passes the client on to one that has (see choose), and a list that is empty in the middle
+// of a hand-over helps nobody.
 func (p *publisher) withPod(service *model.Service, family model.Family, able []*listable, note func(Reason)) []*listable {
-	hosts := map[string]bool{}
+	hosts, draining := map[string]bool{}, map[string]bool{}
 	for _, port := range p.ports[service] {
 		if port.code != none {
 			continue
 		}
 		candidates, _ := p.candidates(service, port.ServicePort, family)
 		for _, c := range candidates {
-			if node := p.nodes[c.node]; node != nil && (c.ready || c.draining()) && p.admits(node, c.addr) {
+			switch node := p.nodes[c.node]; {
+			case node == nil || !p.admits(node, c.addr):
+			case c.ready:
 				hosts[c.node] = true
+			case c.draining():
+				draining[c.node] = true
 			}
 		}
+	}
+	if len(hosts) == 0 {
+		hosts = draining
 	}
 	var with []*listable
 	for _, node := range able {

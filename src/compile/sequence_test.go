@@ -221,9 +221,11 @@ func TestC7C2HandOver(t *testing.T) {
 	slice("endpoint 10.42.1.5 on=a ready=true\nendpoint 10.42.2.5 on=b ready=true")
 	p.expect("both are ready", "192.0.2.1/VIP 192.0.2.2/VIP", 1)
 	slice("endpoint 10.42.1.5 on=a ready=false serving=true terminating=true\nendpoint 10.42.2.5 on=b ready=true")
-	p.expect("the old one drains", "192.0.2.1/VIP 192.0.2.2/VIP", 0)
+	p.expect("the old one drains: clients have its grace to follow the list", "192.0.2.2/VIP", 1)
 	slice("endpoint 10.42.2.5 on=b ready=true")
-	p.expect("the old one is gone", "192.0.2.2/VIP", 1)
+	p.expect("the old one is gone", "192.0.2.2/VIP", 0)
+	slice("endpoint 10.42.2.5 on=b ready=false serving=true terminating=true\nendpoint 10.42.1.6 on=a ready=false")
+	p.expect("the last one drains, and the next one is not ready", "192.0.2.2/VIP", 0)
 	slice("")
 	p.expect("there is none", "192.0.2.2/VIP 192.0.2.1/VIP", 1)
 }
