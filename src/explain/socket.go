@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -60,22 +61,26 @@ func Listen(socket string) (net.Listener, error) {
 		return nil, fault(err)
 	}
 	listener.(*net.UnixListener).SetUnlinkOnClose(false) // by a name that may be another's by then
-	return &removed{listener, socket}, nil
+	return &removed{Listener: listener, socket: socket}, nil
 }
 
 // removed is a listener whose socket goes with it.
 type removed struct {
 	net.Listener
 	socket string
+	once   sync.Once
+	fault  error
 }
 
-// Close removes the socket, too.
+// Close removes the socket, too. A second time it does nothing: the name may be another's by then.
 func (r *removed) Close() error {
-	err := r.Listener.Close()
-	if gone := os.Remove(r.socket); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
-	}
-	return err
+	r.once.Do(func() {
+		r.fault = r.Listener.Close()
+		if err := os.Remove(r.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.fault = errors.Join(r.fault, err)
+		}
+	})
+	return r.fault
 }
 
 // near calls use with a name of the socket that fits into the 107 bytes that the kernel takes (unix(7)), however long

@@ -32,9 +32,14 @@ func Listen(addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve metrics: %w: choose another --metrics-addr, or an empty one for none", err)
 	}
+	return At(listener), nil
+}
+
+// At is a server at a listener of any kind, which it closes.
+func At(listener net.Listener) *Server {
 	return &Server{listener: listener, server: http.Server{
 		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-	}}, nil
+	}}
 }
 
 // Addr is the address with the port that was taken.
@@ -59,5 +64,5 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("serve metrics: %w", err)
+	return fmt.Errorf("serve at %s: %w", s.Addr(), err)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/beep-lb/beep/src/compile"
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/sweep"
+	"github.com/beep-lb/beep/src/explain"
 	"github.com/beep-lb/beep/src/model"
 	"github.com/beep-lb/beep/src/reconcile"
 	"github.com/beep-lb/beep/src/telemetry"
@@ -39,6 +40,12 @@ func run(flags *config.Controller, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
 	klog.SetSlogLogger(slog.New(quiet{log.Handler()}).With("from", "client-go"))
+	// First of all: it tells a second controller that has the same files from the first, whose they are.
+	asked, err := explain.Listen(flags.Socket())
+	if err != nil {
+		return err
+	}
+	defer asked.Close()
 	ready, err := newReadyFile(flags.ReadyFile)
 	if err != nil {
 		return err
@@ -51,7 +58,7 @@ func run(flags *config.Controller, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.open()
+	w, tell, err := c.open()
 	if err != nil {
 		return err
 	}
@@ -59,6 +66,9 @@ func run(flags *config.Controller, log *slog.Logger) error {
 	if server != nil {
 		group.Go(func() error { return server.Serve(ctx, c.told.Handler()) })
 	}
+	group.Go(func() error {
+		return telemetry.At(asked).Serve(ctx, explain.Handler((&explainer{c, w, tell}).explain))
+	})
 	group.Go(func() error { return c.work(ctx, w) })
 	log.Info("running", "version", version, "node", flags.NodeName, "pin_dir", flags.PinDir)
 	err = group.Wait()
@@ -77,38 +87,38 @@ func (c *controller) listen() (*telemetry.Server, error) {
 	return telemetry.Listen(c.flags.MetricsAddr)
 }
 
-// open says where the objects come from. Nobody is asked yet.
-func (c *controller) open() (*worker, error) {
+// open says where the objects come from, and who knows of the other nodes. Nobody is asked yet.
+func (c *controller) open() (*worker, testimony, error) {
 	if c.flags.Manifests != "" {
 		return c.openManifests()
 	}
 	config, namespace, err := watch.Connect(c.flags.Kubeconfig, "beep-controller/"+version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
+		return nil, nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
 	expect := watch.Expectations{Node: c.flags.NodeName, Serving: c.pins.serving}
 	w := &worker{source: watch.NewCluster(client, expect, c.log)}
 	c.voice = newVoice(c, client, namespace, w.source)
 	w.after = c.voice.say
-	return w, nil
+	return w, c.voice.testimony, nil
 }
 
 // openManifests opens the manifests, and the seed that is kept beside them.
-func (c *controller) openManifests() (*worker, error) {
+func (c *controller) openManifests() (*worker, testimony, error) {
 	directory, err := watch.OpenDirectory(c.flags.Manifests, c.log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	seed, err := directory.Seed()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	status := newStatusFile(c.flags.Manifests, c.flags.NodeName, publishingOf(c.flags), directory)
-	return &worker{source: directory, seed: func() [16]byte { return seed }, after: status.write}, nil
+	return &worker{source: directory, seed: func() [16]byte { return seed }, after: status.write}, status.testimony, nil
 }
 
 // work has a worker bring the maps to what its source says until ctx ends.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"sigs.k8s.io/yaml"
 
@@ -25,6 +26,8 @@ type statusFile struct {
 	how       compile.Publishing
 	directory *watch.Directory
 	memory    compile.Memory
+	// refused are the Services that did not fit in the last run, for whoever asks meanwhile.
+	refused atomic.Pointer[[]model.ObjectKey]
 }
 
 // status is the content of the file.
@@ -62,16 +65,8 @@ func newStatusFile(dir, node string, how compile.Publishing, directory *watch.Di
 
 // write replaces the file if it is not as the outcome says.
 func (f *statusFile) write(o outcome) error {
-	// Nobody tells of the other nodes: they are taken to be well.
-	var leases []*model.Lease
-	for _, node := range o.snapshot.Nodes {
-		lease := &model.Lease{Node: node.Name, Attached: true,
-			Addresses: compile.Addresses(o.snapshot, compile.Self{Rules: f.how.Rules, Node: node.Name})}
-		if node.Name == f.node {
-			lease.Refused = o.refused
-		}
-		leases = append(leases, lease)
-	}
+	f.refused.Store(&o.refused)
+	leases := f.leases(o.snapshot, &o.refused)
 	published, reasons := compile.Publication(o.snapshot, leases, f.how, f.memory)
 	f.memory = published.Memory
 	content := status{Node: f.node, Services: []serviceStatus{}}

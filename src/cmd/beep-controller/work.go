@@ -39,6 +39,8 @@ type worker struct {
 	after func(outcome) error
 	// seen is the snapshot of the last run; nil before the first.
 	seen atomic.Pointer[model.Snapshot]
+	// fault is what that run failed with.
+	fault atomic.Pointer[error]
 
 	compiler compile.Compiler
 	reasons  map[compile.Reason]bool
@@ -70,6 +72,7 @@ func (w *worker) run(context.Context) (again time.Time, err error) {
 	again, err = w.apply(snapshot)
 	w.told.Reconciled(time.Since(start), err)
 	w.complain(err)
+	w.fault.Store(&err)
 	if err != nil && !onlyCapacity(err) {
 		w.ready.because(err)
 		return again, err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command beep is the node's daemon and the operator's tool. Invariant: it only wires other packages together and
-// prints what they say; every command that reads works from the pins alone, with or without a daemon.
+// prints what they say; every command that reads works from the pins alone, with or without a daemon, but explain.
 //
 //	beep run      attach to the uplinks, keep them attached, sweep idle flows, serve metrics, until SIGTERM
 //	beep load     the same once: load, fill, attach, exit; the programs go on without a process
@@ -11,6 +11,7 @@
 //	beep drops    what was dropped and why; --watch for rates
 //	beep nodes    this node's tunnel addresses and the peers whose tunnels it accepts
 //	beep targets  the pod sockets that tunnels may deliver to
+//	beep explain  why a Service, its addresses and endpoints, or a Node are as they are; asks the controller
 //	beep version  what this build is
 //
 // Exit codes: 0, 1 for an error (and for a status that is not healthy), 2 for a wrong command line. An error is one
@@ -51,6 +52,7 @@ type commands struct {
 	Drops   dropsCommand   `cmd:"" help:"List what was dropped, and why."`
 	Nodes   nodesCommand   `cmd:"" help:"List this node's tunnel addresses and its peers."`
 	Targets targetsCommand `cmd:"" help:"List the pod sockets of this node that tunnels may deliver to."`
+	Explain explainCommand `cmd:"" help:"Say why a Service, its addresses and endpoints, or a Node are as they are (asks beep-controller)."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -98,7 +100,10 @@ func (c console) misused(err error) int {
 	}
 	c.complain(problems)
 	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context.Selected().Target.FieldByName("PinDir").IsZero() {
+	if !errors.As(err, &parse) {
+		return exitError
+	}
+	if pins := parse.Context.Selected().Target.FieldByName("PinDir"); pins.IsValid() && pins.IsZero() {
 		return exitUsage
 	}
 	return exitError
