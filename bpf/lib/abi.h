@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define BEEP_ABI 2
+#define BEEP_ABI 3
 
 /* In source_key.front_id. */
 #define SOURCE_V6 0x80000000u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The life of a flow's rows: half-open in FLOW_PENDING, moved to FLOW_TABLE once the flow has proved itself,
- * closed rows kept for late packets and free for reuse, and a pair of rows always changed together.
+ * The life of a flow's rows: half-open in FLOW_PENDING, moved once the flow has proved itself, to FLOW_TABLE or,
+ * if it is UDP, to FLOW_DATAGRAMS; closed rows kept for late packets and free for reuse, and a pair of rows always
+ * changed together.
  *
  * The rare steps are global functions: the verifier sees each once, with any arguments (so they check for
  * NULL), and not again on every path that leads there.
@@ -18,7 +19,7 @@
 #define REMAP_CANDIDATES 512
 #define REMAP_FIRST_PORT 1024
 
-/* A row and the table that it was found in. */
+/* A row and where it was found: in FLOW_PENDING, or in its protocol's table of proved flows. */
 struct flow_ref {
 	struct flow *row; /* NULL: none */
 	bool pending;
@@ -31,8 +32,16 @@ static __always_inline __u32 now_seconds(void)
 
 static __always_inline struct flow *flow_lookup(const struct flow_key *key, bool pending)
 {
+	struct flow *row;
+
 	if (pending)
 		return bpf_map_lookup_elem(&FLOW_PENDING, key);
+	if (key->proto == IPPROTO_UDP) {
+		row = bpf_map_lookup_elem(&FLOW_DATAGRAMS, key);
+		/* One call for either map would be a slow one: the kernel inlines the lookup in a map that it knows. */
+		barrier_var(row);
+		return row;
+	}
 	return bpf_map_lookup_elem(&FLOW_TABLE, key);
 }
 
@@ -41,6 +50,8 @@ static __always_inline long flow_insert(const struct flow_key *key, const struct
 {
 	if (pending)
 		return bpf_map_update_elem(&FLOW_PENDING, key, row, flags);
+	if (key->proto == IPPROTO_UDP)
+		return bpf_map_update_elem(&FLOW_DATAGRAMS, key, row, flags);
 	return bpf_map_update_elem(&FLOW_TABLE, key, row, flags);
 }
 
@@ -48,11 +59,13 @@ static __always_inline void flow_remove(const struct flow_key *key, bool pending
 {
 	if (pending)
 		bpf_map_delete_elem(&FLOW_PENDING, key);
+	else if (key->proto == IPPROTO_UDP)
+		bpf_map_delete_elem(&FLOW_DATAGRAMS, key);
 	else
 		bpf_map_delete_elem(&FLOW_TABLE, key);
 }
 
-/* FLOW_TABLE first: a flow on its way from FLOW_PENDING is in both for a moment. */
+/* FLOW_PENDING last: a flow on its way from there is in both tables for a moment. */
 static __always_inline struct flow_ref flow_find(const struct flow_key *key)
 {
 	struct flow_ref ref = { .row = flow_lookup(key, false) };
@@ -202,7 +215,7 @@ __noinline int flow_drop(struct flow_key *key, struct flow *row, bool pending)
 	return 0;
 }
 
-/* Moves a row with its mirror from FLOW_PENDING to FLOW_TABLE; readers look there first. */
+/* Moves a row with its mirror out of FLOW_PENDING; readers look in the new place first. */
 __noinline int flow_promote(struct flow_key *key, struct flow *row, __u32 now)
 {
 	struct flow_key other;

@@ -43,15 +43,25 @@ struct {
 	__type(value, __u32); /* 0 */
 } FRONT_SOURCES SEC(".maps");
 
-/* Flows that have proved themselves: only these are in the way of a full table. */
+/*
+ * Flows that have proved themselves, TCP here and UDP apart: the answer that proves a datagram is given to anybody
+ * who asks under any address, so a flood of questions must have no connection to push out.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 49152);
 	__type(key, struct flow_key);
 	__type(value, struct flow);
 } FLOW_TABLE SEC(".maps");
 
-/* Half-open flows. A flood fills this one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct flow_key);
+	__type(value, struct flow);
+} FLOW_DATAGRAMS SEC(".maps");
+
+/* Half-open flows, of both protocols. A flood fills this one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

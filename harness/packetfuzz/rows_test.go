@@ -23,8 +23,8 @@ func (e *event) checkRows() error {
 	said := e.addresses()
 	var errs []error
 	for name, tables := range map[string][2]map[bpfobj.BeepFlowKey]bpfobj.BeepFlow{
-		"FLOW_TABLE":   {e.before.established, e.after.established},
-		"FLOW_PENDING": {e.before.pending, e.after.pending},
+		"established": {e.before.established, e.after.established},
+		"pending":     {e.before.pending, e.after.pending},
 	} {
 		for key, row := range tables[1] {
 			if was, there := tables[0][key]; there && was == row {

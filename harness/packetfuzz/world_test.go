@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/progrun"
@@ -38,7 +39,7 @@ var seed = [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 
 // sizes keep the tables small: they are read whole after each packet. None is ever near full.
 var sizes = map[string]uint32{
-	bpfobj.BeepMapFLOW_TABLE: 512, bpfobj.BeepMapFLOW_PENDING: 512, bpfobj.BeepMapFRAGMENTS: 256, bpfobj.BeepMapAFFINITY: 256,
+	bpfobj.BeepMapFLOW_TABLE: 512, bpfobj.BeepMapFLOW_DATAGRAMS: 512, bpfobj.BeepMapFLOW_PENDING: 512, bpfobj.BeepMapFRAGMENTS: 256, bpfobj.BeepMapAFFINITY: 256,
 }
 
 // world is one node as it is between two inputs: loaded programs, fronts, peers, targets, flows of every kind, and a
@@ -194,8 +195,17 @@ func (w *world) read(tb require.TB) state {
 	tb.Helper()
 	var s state
 	var err error
-	s.established, err = table[bpfobj.BeepFlowKey, bpfobj.BeepFlow](w.objects.FLOW_TABLE)
-	check(tb, err)
+	s.established = map[bpfobj.BeepFlowKey]bpfobj.BeepFlow{}
+	for proto, of := range w.established() {
+		proved, err := table[bpfobj.BeepFlowKey, bpfobj.BeepFlow](of)
+		check(tb, err)
+		for key, row := range proved {
+			if key.Proto != proto {
+				check(tb, fmt.Errorf("%+v is in %s, where no program will look for it", key, of))
+			}
+			s.established[key] = row
+		}
+	}
 	s.pending, err = table[bpfobj.BeepFlowKey, bpfobj.BeepFlow](w.objects.FLOW_PENDING)
 	check(tb, err)
 	s.fragments, err = table[bpfobj.BeepFragmentKey, bpfobj.BeepFragmentPorts](w.objects.FRAGMENTS)
@@ -214,6 +224,11 @@ func (w *world) read(tb require.TB) state {
 		s.drops[i/w.cpus] += value.Packets
 	}
 	return s
+}
+
+// established are the tables of flows that have proved themselves, by protocol.
+func (w *world) established() map[uint8]*ebpf.Map {
+	return map[uint8]*ebpf.Map{unix.IPPROTO_TCP: w.objects.FLOW_TABLE, unix.IPPROTO_UDP: w.objects.FLOW_DATAGRAMS}
 }
 
 // table reads all rows of a hash map.
@@ -238,8 +253,10 @@ func table[K comparable, V any](m *ebpf.Map) (map[K]V, error) {
 // reset puts every row back to what it was, and gives the CPUs their budget of answers again.
 func (w *world) reset(tb require.TB) {
 	tb.Helper()
+	for proto, table := range w.established() {
+		check(tb, restore(table, w.now.provedOf(proto), w.base.provedOf(proto)))
+	}
 	check(tb, errors.Join(
-		restore(w.objects.FLOW_TABLE, w.now.established, w.base.established),
 		restore(w.objects.FLOW_PENDING, w.now.pending, w.base.pending),
 		restore(w.objects.FRAGMENTS, w.now.fragments, w.base.fragments),
 		restore(w.objects.AFFINITY, w.now.affinity, w.base.affinity),
@@ -248,6 +265,13 @@ func (w *world) reset(tb require.TB) {
 	drops := w.now.drops
 	w.now = w.base
 	w.now.drops = drops
+}
+
+// provedOf are the established flows of a protocol.
+func (s state) provedOf(proto uint8) map[bpfobj.BeepFlowKey]bpfobj.BeepFlow {
+	flows := maps.Clone(s.established)
+	maps.DeleteFunc(flows, func(key bpfobj.BeepFlowKey, _ bpfobj.BeepFlow) bool { return key.Proto != proto })
+	return flows
 }
 
 func restore[K, V comparable](m *ebpf.Map, now, base map[K]V) error {
@@ -284,7 +308,7 @@ func (s state) dropped(before state) []string {
 	return all
 }
 
-// flow finds the row of a key in either table, as the programs do.
+// flow finds the row of a key where it may be, as the programs do.
 func (s state) flow(key bpfobj.BeepFlowKey) (row bpfobj.BeepFlow, found bool) {
 	if row, found = s.established[key]; !found {
 		row, found = s.pending[key]

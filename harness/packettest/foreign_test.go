@@ -9,6 +9,7 @@ import (
 
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/progrun"
+	"github.com/beep-lb/beep/src/datapath/maps"
 )
 
 // passes completes a sentence about a packet that goes on unchanged.
@@ -85,7 +86,9 @@ var _ = Describe("What is not ours", func() {
 
 	It("passes although every table is full", Label("bpf"), func() {
 		n := newNode(func(spec *ebpf.CollectionSpec) {
-			spec.Maps["FLOW_TABLE"].MaxEntries, spec.Maps["FLOW_PENDING"].MaxEntries = 4, 4
+			for _, table := range maps.FlowTables {
+				spec.Maps[table].MaxEntries = 4
+			}
 		})
 		web(n)
 		for port := range uint16(300) {

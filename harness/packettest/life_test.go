@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -30,11 +31,18 @@ const (
 	atBoth    = "node of client and pod"
 )
 
-func newTalk(role, proto string) talk {
+func newTalk(role, proto string, tweaks ...func(*ebpf.CollectionSpec)) talk {
 	GinkgoHelper()
-	t := talk{n: newNode(), w: newWalk(proto, 4, 4), role: role}
+	t := talk{n: newNode(tweaks...), w: newWalk(proto, 4, 4), role: role}
 	t.n.allow(peer)
-	switch role {
+	t.know()
+	return t
+}
+
+// know gives the node what it needs to know for such a flow.
+func (t talk) know() {
+	GinkgoHelper()
+	switch t.role {
 	case atIngress:
 		t.n.front(t.w.frontName(), false, t.w.thereAt())
 	case atBackend:
@@ -42,7 +50,6 @@ func newTalk(role, proto string) talk {
 	case atBoth:
 		t.n.front(t.w.frontName(), false, at(here, podPort))
 	}
-	return t
 }
 
 func (t talk) segment(src, dst uint16, flags string) packet.Part {
@@ -79,10 +86,16 @@ func (t talk) send(part packet.Part) progrun.Out {
 // pod is an answer of the pod's with these TCP flags.
 func (t talk) pod(flags string) progrun.Out {
 	GinkgoHelper()
+	return t.answer(clientPort, flags)
+}
+
+// answer is the pod's, to a port of the client's.
+func (t talk) answer(port uint16, flags string) progrun.Out {
+	GinkgoHelper()
 	if t.role == atIngress {
-		return t.n.run(ingress, tunnel(peer, self, packet.Return(), packet.IP(self, client), t.segment(frontPort, clientPort, flags)))
+		return t.n.run(ingress, tunnel(peer, self, packet.Return(), packet.IP(self, client), t.segment(frontPort, port, flags)))
 	}
-	return t.n.run(egress, frame(packet.IP(here, client), t.segment(podPort, clientPort, flags)))
+	return t.n.run(egress, frame(packet.IP(here, client), t.segment(podPort, port, flags)))
 }
 
 // rows are the flow's rows in one table with one state.
@@ -308,6 +321,38 @@ var _ = Describe("A client's port that is taken towards the pod", Label("bpf"), 
 		}
 		Expect(n.drops()).To(BeEmpty())
 	})
+})
+
+var _ = Describe("A flood of datagrams that pods answer", Label("bpf"), func() {
+	for _, role := range []string{atIngress, atBackend, atBoth} {
+		It("pushes out datagrams, and no connection: "+role, func() {
+			const room = 64
+			tcp := newTalk(role, "tcp", func(spec *ebpf.CollectionSpec) {
+				for _, table := range maps.FlowTables {
+					spec.Maps[table].MaxEntries = room
+				}
+			})
+			tcp.client("S")
+			tcp.pod("SA")
+			tcp.client("A")
+			Expect(tcp.n.flows()).To(Equal(tcp.rows("flow", "replied")))
+			udp := talk{n: tcp.n, w: newWalk("udp", 4, 4), role: role}
+			udp.know()
+			for port := range uint16(10 * room) {
+				Expect(udp.send(packet.UDP(1024+port, frontPort)).Verdict).NotTo(Equal(progrun.Shot))
+				Expect(udp.answer(1024+port, "").Verdict).NotTo(Equal(progrun.Shot))
+			}
+			Expect(tcp.n.flows()).To(ContainElements(tcp.rows("flow", "replied")))
+			fills, err := tcp.n.maps.Fill()
+			Expect(err).NotTo(HaveOccurred())
+			rows := map[string]uint32{}
+			for _, fill := range fills {
+				rows[fill.Map] = fill.Entries
+			}
+			Expect(rows[maps.FlowTable]).To(BeEquivalentTo(len(tcp.rows("flow", "replied"))))
+			Expect(rows[maps.FlowDatagrams]).To(BeNumerically(">", room/2), "the flood has filled its own table")
+		})
+	}
 })
 
 var _ = Describe("Trust is checked again when it changes", Label("bpf"), func() {

@@ -333,7 +333,7 @@ func (n *node) drops() map[string]uint64 {
 	return counts
 }
 
-// flows is every row as a line, sorted: table, kind, the packet it matches, what that becomes, who is at the
+// flows is every row as a line, sorted: "pending" or, in its protocol's table, "flow", kind, the packet it matches, what that becomes, who is at the
 // other end, and its state.
 func (n *node) flows() []string {
 	GinkgoHelper()
@@ -347,9 +347,12 @@ func (n *node) flows() []string {
 }
 
 func line(f maps.Flow) string {
-	table := "flow"
-	if f.Table == maps.FlowPending {
+	table := f.Table // where no program will look for it
+	switch {
+	case f.Table == maps.FlowPending:
 		table = "pending"
+	case f.Proto == model.UDP && f.Table == maps.FlowDatagrams, f.Proto == model.TCP && f.Table == maps.FlowTable:
+		table = "flow"
 	}
 	text := fmt.Sprintf("%s %s %s %s>%s = %s port %d", table, f.Kind, f.Proto, f.Src, f.Dst, f.Nat, f.ClientPort)
 	if f.Peer.IsValid() {

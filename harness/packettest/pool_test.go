@@ -50,8 +50,9 @@ func loaded(tweaks ...func(*ebpf.CollectionSpec)) *bpfobj.BeepObjects {
 func empty(objects *bpfobj.BeepObjects) {
 	GinkgoHelper()
 	for _, m := range []*ebpf.Map{
-		objects.AFFINITY, objects.FLOW_PENDING, objects.FLOW_TABLE, objects.FRAGMENTS, objects.FRONT_ENDPOINTS,
-		objects.FRONT_META, objects.FRONT_RING, objects.FRONT_SOURCES, objects.NODE_ALLOW, objects.POD_TARGETS,
+		objects.AFFINITY, objects.FLOW_DATAGRAMS, objects.FLOW_PENDING, objects.FLOW_TABLE, objects.FRAGMENTS,
+		objects.FRONT_ENDPOINTS, objects.FRONT_META, objects.FRONT_RING, objects.FRONT_SOURCES, objects.NODE_ALLOW,
+		objects.POD_TARGETS,
 	} {
 		key := make([]byte, m.KeySize())
 		for m.NextKey(nil, &key) == nil {

@@ -123,7 +123,7 @@ func (r rig) established(node string, proto model.Proto) map[netip.AddrPort]bool
 	Expect(json.Unmarshal([]byte(text), &flows)).To(Succeed())
 	sources := map[netip.AddrPort]bool{}
 	for _, f := range flows {
-		if f.Table == "FLOW_TABLE" && strings.EqualFold(f.Protocol, proto.String()) {
+		if f.Table != "FLOW_PENDING" && strings.EqualFold(f.Protocol, proto.String()) {
 			sources[f.Client] = true
 		}
 	}

@@ -145,7 +145,10 @@ func expectCaps(node *beep.Daemon, want caps) {
 	GinkgoHelper()
 	out, err := node.Tool("status")
 	Expect(err).NotTo(HaveOccurred())
-	Expect(out).To(MatchRegexp(`FLOW_TABLE\s+\d+\s+` + want[0]))
+	flows, err := strconv.Atoi(want[0])
+	Expect(err).NotTo(HaveOccurred())
+	Expect(out).To(MatchRegexp(`FLOW_TABLE\s+\d+\s+%d\s`, flows-flows/4))
+	Expect(out).To(MatchRegexp(`FLOW_DATAGRAMS\s+\d+\s+%d\s`, flows/4))
 	Expect(out).To(MatchRegexp(`FRONT_META\s+\d+\s+` + want[1]))
 	for _, name := range pins(node) {
 		Expect(name).NotTo(Or(HaveSuffix("_next"), HaveSuffix("_part")))

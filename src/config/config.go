@@ -34,7 +34,7 @@ type Datapath struct {
 
 	MaxFronts           int `name:"max-fronts" env:"BEEP_MAX_FRONTS" default:"1024" placeholder:"N" help:"Fronts (node address, protocol, port) that fit."`
 	EndpointsPerFront   int `name:"endpoints-per-front" env:"BEEP_ENDPOINTS_PER_FRONT" default:"4" placeholder:"N" help:"Endpoints a front, on average."`
-	FlowTableMaxEntries int `name:"flow-table-max-entries" env:"BEEP_FLOW_TABLE_MAX_ENTRIES" default:"65536" placeholder:"N" help:"Rows of established flows."`
+	FlowTableMaxEntries int `name:"flow-table-max-entries" env:"BEEP_FLOW_TABLE_MAX_ENTRIES" default:"65536" placeholder:"N" help:"Rows of established flows, a quarter of them for UDP."`
 	NodeAllowMaxEntries int `name:"node-allow-max-entries" env:"BEEP_NODE_ALLOW_MAX_ENTRIES" default:"32" placeholder:"N" help:"Peers whose tunnels are accepted."`
 	PodTargetsMax       int `name:"pod-targets-max-entries" env:"BEEP_POD_TARGETS_MAX_ENTRIES" default:"128" placeholder:"N" help:"Pod sockets of this node that tunnels may deliver to."`
 

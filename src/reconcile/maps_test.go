@@ -28,7 +28,7 @@ type tb interface {
 }
 
 // sizes fit a few fronts of a few endpoints; a ring of 2 to 16 endpoints is 7 blocks.
-var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 7, FrontSources: 12, FlowTable: 1024, FlowPending: 256,
+var sizes = maps.Sizes{FrontMeta: 8, FrontEndpoints: 32, FrontRing: 10 * 7, FrontSources: 12, FlowTable: 1024, FlowDatagrams: 256, FlowPending: 256,
 	Affinity: 64, Fragments: 64, NodeAllow: 4, PodTargets: 4}
 
 // onBoth runs one spec on the fake and on the kernel's own maps.

@@ -122,8 +122,9 @@ func (t *Telemetry) collectFlows(to chan<- prometheus.Metric, gauge gaugeFunc) {
 	}
 	counts := map[class]int{}
 	for _, state := range States {
-		counts[class{state, maps.FlowTable}] = 0
-		counts[class{state, maps.FlowPending}] = 0
+		for _, table := range maps.FlowTables {
+			counts[class{state, table}] = 0
+		}
 	}
 	err := t.source.Flows(func(flow maps.Flow) bool {
 		// The reverse row belongs to the same flow.

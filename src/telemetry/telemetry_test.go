@@ -53,6 +53,8 @@ func sample() *source {
 			flow(maps.Reverse, maps.FlowTable, maps.Replied|maps.Paired|maps.Tunnelled),
 			flow(maps.Forward, maps.FlowTable, maps.FinClient),
 			flow(maps.Forward, maps.FlowTable, maps.FinClient|maps.FinEndpoint|maps.Closed),
+			flow(maps.Forward, maps.FlowDatagrams, maps.Replied|maps.Paired),
+			flow(maps.Reverse, maps.FlowDatagrams, maps.Replied|maps.Paired),
 			flow(maps.Forward, maps.FlowPending, 0),
 			flow(maps.Forward, maps.FlowPending, maps.Closed),
 		},
@@ -76,7 +78,7 @@ func TestMetrics(t *testing.T) {
 	want := `
 # HELP beep_build_info Always 1; the labels tell the build.
 # TYPE beep_build_info gauge
-beep_build_info{abi="2",go="` + runtime.Version() + `",version="v1.2.3"} 1
+beep_build_info{abi="3",go="` + runtime.Version() + `",version="v1.2.3"} 1
 # HELP beep_drops_bytes_total Bytes of the packets dropped, link layer included.
 # TYPE beep_drops_bytes_total counter
 beep_drops_bytes_total{direction="egress",reason="no-endpoint"} 0
@@ -90,12 +92,16 @@ beep_drops_packets_total{direction="ingress",reason="no-endpoint"} 3
 beep_endpoints 5
 # HELP beep_flows Flows with a row on this node.
 # TYPE beep_flows gauge
+beep_flows{state="closed",table="FLOW_DATAGRAMS"} 0
 beep_flows{state="closed",table="FLOW_PENDING"} 1
 beep_flows{state="closed",table="FLOW_TABLE"} 1
+beep_flows{state="closing",table="FLOW_DATAGRAMS"} 0
 beep_flows{state="closing",table="FLOW_PENDING"} 0
 beep_flows{state="closing",table="FLOW_TABLE"} 1
+beep_flows{state="established",table="FLOW_DATAGRAMS"} 1
 beep_flows{state="established",table="FLOW_PENDING"} 0
 beep_flows{state="established",table="FLOW_TABLE"} 2
+beep_flows{state="half-open",table="FLOW_DATAGRAMS"} 0
 beep_flows{state="half-open",table="FLOW_PENDING"} 1
 beep_flows{state="half-open",table="FLOW_TABLE"} 0
 # HELP beep_fronts Fronts in force.

@@ -44,7 +44,7 @@ type flowOutput struct {
 	Flags []string `json:"flags"`
 	// IdleSeconds is the time since the last packet, give or take a second.
 	IdleSeconds uint32 `json:"idleSeconds"`
-	// Table is FLOW_TABLE or FLOW_PENDING.
+	// Table is FLOW_TABLE (TCP), FLOW_DATAGRAMS (UDP) or FLOW_PENDING (half-open).
 	Table string `json:"table"`
 }
 

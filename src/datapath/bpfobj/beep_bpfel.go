@@ -216,6 +216,7 @@ const (
 	BeepMapBUDGET          = "BUDGET"
 	BeepMapCONFIG          = "CONFIG"
 	BeepMapDROPS           = "DROPS"
+	BeepMapFLOW_DATAGRAMS  = "FLOW_DATAGRAMS"
 	BeepMapFLOW_PENDING    = "FLOW_PENDING"
 	BeepMapFLOW_TABLE      = "FLOW_TABLE"
 	BeepMapFRAGMENTS       = "FRAGMENTS"
@@ -295,6 +296,7 @@ type BeepMapSpecs struct {
 	BUDGET          *ebpf.MapSpec `ebpf:"BUDGET"`
 	CONFIG          *ebpf.MapSpec `ebpf:"CONFIG"`
 	DROPS           *ebpf.MapSpec `ebpf:"DROPS"`
+	FLOW_DATAGRAMS  *ebpf.MapSpec `ebpf:"FLOW_DATAGRAMS"`
 	FLOW_PENDING    *ebpf.MapSpec `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.MapSpec `ebpf:"FLOW_TABLE"`
 	FRAGMENTS       *ebpf.MapSpec `ebpf:"FRAGMENTS"`
@@ -348,6 +350,7 @@ type BeepMaps struct {
 	BUDGET          *ebpf.Map `ebpf:"BUDGET"`
 	CONFIG          *ebpf.Map `ebpf:"CONFIG"`
 	DROPS           *ebpf.Map `ebpf:"DROPS"`
+	FLOW_DATAGRAMS  *ebpf.Map `ebpf:"FLOW_DATAGRAMS"`
 	FLOW_PENDING    *ebpf.Map `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.Map `ebpf:"FLOW_TABLE"`
 	FRAGMENTS       *ebpf.Map `ebpf:"FRAGMENTS"`
@@ -365,6 +368,7 @@ func (m *BeepMaps) Close() error {
 		m.BUDGET,
 		m.CONFIG,
 		m.DROPS,
+		m.FLOW_DATAGRAMS,
 		m.FLOW_PENDING,
 		m.FLOW_TABLE,
 		m.FRAGMENTS,

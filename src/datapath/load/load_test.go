@@ -38,7 +38,7 @@ var (
 
 func settings() Settings {
 	return Settings{
-		Sizes:      maps.Sizes{FrontMeta: 8, FrontEndpoints: 64, FrontRing: 64, FrontSources: 32, Affinity: 64, Fragments: 64, FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4},
+		Sizes:      maps.Sizes{FrontMeta: 8, FrontEndpoints: 64, FrontRing: 64, FrontSources: 32, Affinity: 64, Fragments: 64, FlowTable: 1024, FlowDatagrams: 256, FlowPending: 256, NodeAllow: 4, PodTargets: 4},
 		GenevePort: 6082, GeneveVNI: 13,
 	}
 }
@@ -118,7 +118,7 @@ func rebuilt(before, now map[string]ebpf.MapID) string {
 func TestFirstLoadPinsEveryMap(t *testing.T) {
 	dir := pinDir(t)
 	d, log := load(t, dir, settings(), ethernet)
-	if len(pins(t, dir)) != 13 || log != "" {
+	if len(pins(t, dir)) != 14 || log != "" {
 		t.Errorf("pins %v, log %q", pins(t, dir), log)
 	}
 	if d.Maps.Capacity() != settings().Sizes {
@@ -171,7 +171,8 @@ func TestOtherSizesCarryTheRows(t *testing.T) {
 	other := settings()
 	other.Sizes.NodeAllow, other.Sizes.FrontRing, other.Sizes.FlowTable = 2, 128, 4096
 	resized, log := load(t, dir, other, ethernet)
-	want := `level=INFO msg="map rebuilt, all rows kept" map=FLOW_PENDING had="FLOW_TABLE: room for 1024 rows, now 4096" rows=0
+	want := `level=INFO msg="map rebuilt, all rows kept" map=FLOW_DATAGRAMS had="FLOW_TABLE: room for 1024 rows, now 4096" rows=0
+level=INFO msg="map rebuilt, all rows kept" map=FLOW_PENDING had="FLOW_TABLE: room for 1024 rows, now 4096" rows=0
 level=INFO msg="map rebuilt, all rows kept" map=FLOW_TABLE had="room for 1024 rows, now 4096" rows=0
 level=INFO msg="map rebuilt, all rows kept" map=FRONT_ENDPOINTS had="FRONT_RING: room for 64 rows, now 128" rows=2
 level=INFO msg="map rebuilt, all rows kept" map=FRONT_META had="FRONT_RING: room for 64 rows, now 128" rows=1
@@ -182,7 +183,7 @@ level=WARN msg="map rebuilt, rows lost" map=NODE_ALLOW had="room for 4 rows, now
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	if changed := rebuilt(before, pins(t, dir)); changed != "FLOW_PENDING FLOW_TABLE FRONT_ENDPOINTS FRONT_META FRONT_RING FRONT_SOURCES NODE_ALLOW" {
+	if changed := rebuilt(before, pins(t, dir)); changed != "FLOW_DATAGRAMS FLOW_PENDING FLOW_TABLE FRONT_ENDPOINTS FRONT_META FRONT_RING FRONT_SOURCES NODE_ALLOW" {
 		t.Errorf("rebuilt %s", changed)
 	}
 	if resized.Maps.Capacity() != other.Sizes {
@@ -227,7 +228,8 @@ func TestOtherRowsAreNotReused(t *testing.T) {
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "FLOW_TABLE", Type: ebpf.Hash, KeySize: 40, ValueSize: 72, MaxEntries: 1024})
 	pinInstead(t, dir, &ebpf.MapSpec{Name: "NODE_ALLOW", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	_, log := load(t, dir, settings(), ethernet)
-	want := `level=WARN msg="map rebuilt empty" map=FLOW_PENDING had="FLOW_TABLE: type Hash, this build has LRUHash"
+	want := `level=WARN msg="map rebuilt empty" map=FLOW_DATAGRAMS had="FLOW_TABLE: type Hash, this build has LRUHash"
+level=WARN msg="map rebuilt empty" map=FLOW_PENDING had="FLOW_TABLE: type Hash, this build has LRUHash"
 level=WARN msg="map rebuilt empty" map=FLOW_TABLE had="type Hash, this build has LRUHash"
 level=WARN msg="map rebuilt empty" map=FRONT_ENDPOINTS had="FRONT_META: values of 28 bytes, this build has 24"
 level=WARN msg="map rebuilt empty" map=FRONT_META had="values of 28 bytes, this build has 24"
@@ -254,13 +256,13 @@ func TestOtherABIRebuildsAll(t *testing.T) {
 			before := pins(t, dir)
 
 			again, log := load(t, dir, settings(), ethernet)
-			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 13 {
+			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 14 {
 				t.Errorf("rebuilt only %s", changed)
 			}
 			lines := strings.Split(strings.TrimSpace(log), "\n")
 			want := fmt.Sprintf(`level=WARN msg="map rebuilt empty" map=CONFIG had="layout %d, this build has %d"`, abi, maps.ABI)
-			if len(lines) != 13 || lines[12] != want {
-				t.Errorf("log\n%s\nwant thirteen lines, the last %s", log, want)
+			if len(lines) != 14 || lines[13] != want {
+				t.Errorf("log\n%s\nwant fourteen lines, the last %s", log, want)
 			}
 			left, err := again.Maps.Peers()
 			if err != nil || len(left) != 0 {
@@ -318,7 +320,7 @@ func TestStaleStagedPinsGo(t *testing.T) {
 		must(t, err, clone.Pin(dir.MapPath(name)), clone.Close())
 	}
 	load(t, dir, settings())
-	if now := pins(t, dir); len(now) != 13 {
+	if now := pins(t, dir); len(now) != 14 {
 		t.Errorf("pins %v", now)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/beep-lb/beep/src/model"
 )
 
-// rowsOf reads both tables.
+// rowsOf reads all tables.
 func rowsOf(t testing.TB, k *Kernel) map[FlowKey]Flow {
 	t.Helper()
 	rows := map[FlowKey]Flow{}
@@ -24,7 +24,9 @@ func rowsOf(t testing.TB, k *Kernel) map[FlowKey]Flow {
 	return rows
 }
 
-func flowMaps(k *Kernel) FlowMaps { return FlowMaps{k.maps.FLOW_TABLE, k.maps.FLOW_PENDING} }
+func flowMaps(k *Kernel) FlowMaps {
+	return FlowMaps{k.maps.FLOW_TABLE, k.maps.FLOW_DATAGRAMS, k.maps.FLOW_PENDING}
+}
 
 // putPair writes both rows of a local flow, and returns the first.
 func putPair(t testing.TB, k *Kernel, table string, n int, lastSeen uint32, change func(*Flow)) Flow {
@@ -74,6 +76,62 @@ func TestCarryFlows(t *testing.T) {
 	}
 }
 
+// datagram makes a flow one of UDP.
+func datagram(f *Flow) { f.Proto = model.UDP }
+
+// TestCarryFlowsByProtocol: connections and dialogues have a table each, and each keeps the newest that it has room for.
+func TestCarryFlowsByProtocol(t *testing.T) {
+	const pairs = 1000
+	old, sizes := newKernel(t, flowSizes(4096)), flowSizes(4096)
+	for i := range pairs {
+		putPair(t, old, FlowTable, 1000+i, uint32(i), nil)
+		putPair(t, old, FlowDatagrams, 1000+i, uint32(i), datagram)
+	}
+	sizes.FlowDatagrams = 1024
+	next := newKernel(t, sizes)
+	carried, err := CarryFlows(flowMaps(old), flowMaps(next), nil)
+	must(t, err)
+	if carried.Table != (Carried{2 * pairs, 2 * pairs}) || carried.Datagrams.Found != 2*pairs || carried.Datagrams.Kept < 512 {
+		t.Errorf("%+v", carried)
+	}
+	for key, row := range rowsOf(t, next) {
+		want := FlowTable
+		if key.Proto == model.UDP {
+			want = FlowDatagrams
+		}
+		if row.Table != want {
+			t.Fatalf("%s is in %s", key, row.Table)
+		}
+	}
+}
+
+// TestFlowsOfLayout2 has answered flows of UDP beside those of TCP in FLOW_TABLE: each goes where the programs look,
+// at the first pass and at the second.
+func TestFlowsOfLayout2(t *testing.T) {
+	old, next := newKernel(t, flowSizes(64)), newKernel(t, flowSizes(64))
+	putPair(t, old, FlowTable, 1, 50, nil)
+	putPair(t, old, FlowTable, 2, 50, datagram)
+	putPair(t, old, FlowPending, 3, 50, datagram)
+	from := flowMaps(old)
+	from.Datagrams = nil
+	carried, err := CarryFlows(from, flowMaps(next), nil)
+	must(t, err)
+	if want := (FlowRows{Carried{2, 2}, Carried{2, 2}, Carried{2, 2}}); carried != want {
+		t.Errorf("carried %+v, want %+v", carried, want)
+	}
+	putPair(t, old, FlowTable, 4, 51, datagram)
+	putPair(t, old, FlowTable, 3, 51, datagram) // its answer has come
+	must(t, CatchUpFlows(from, flowMaps(next), 51, NewWins, nil))
+	places := map[uint16]string{}
+	for _, row := range rowsOf(t, next) {
+		places[row.ClientPort] = row.Table
+	}
+	want := map[uint16]string{1: FlowTable, 2: FlowDatagrams, 3: FlowDatagrams, 4: FlowDatagrams}
+	if diff := cmp.Diff(want, places); diff != "" {
+		t.Errorf("tables by client port (-want +got):\n%s", diff)
+	}
+}
+
 // TestCatchUp is the table of what the second pass makes of a flow that old and new programs know differently.
 func TestCatchUp(t *testing.T) {
 	idle := func(f *Flow) { f.Flags &^= Replied }
@@ -99,6 +157,8 @@ func TestCatchUp(t *testing.T) {
 		{"a tie behind it", have{FlowTable, 50, remap}, have{FlowTable, 50, nil}, NewWins, have{FlowTable, 50, nil}},
 		{"it proved itself to the old ones", have{FlowTable, 50, nil}, have{FlowPending, 50, idle}, NewWins, have{FlowTable, 50, nil}},
 		{"it proved itself to the new ones", have{FlowPending, 50, nil}, have{FlowTable, 50, nil}, OldWins, have{FlowTable, 50, nil}},
+		{"a dialogue, answered by way of the old ones", have{FlowDatagrams, 50, datagram}, have{FlowPending, 50, datagram}, NewWins, have{FlowDatagrams, 50, datagram}},
+		{"a dialogue, answered by way of the new ones", have{FlowPending, 50, datagram}, have{FlowDatagrams, 50, datagram}, OldWins, have{FlowDatagrams, 50, datagram}},
 		{"only the old ones saw the answer", have{FlowPending, 50, nil}, have{FlowPending, 50, idle}, NewWins, have{FlowPending, 50, nil}},
 	}
 	for _, test := range tests {

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
+	"github.com/beep-lb/beep/src/model"
 )
 
-// FlowMaps are the two tables of flows.
-type FlowMaps struct{ Table, Pending *ebpf.Map }
+// FlowMaps are the tables of flows. Datagrams is nil in layouts 1 and 2, whose Table had the answered flows of UDP too.
+type FlowMaps struct{ Table, Datagrams, Pending *ebpf.Map }
 
 // FlowRows counts the rows of each table.
-type FlowRows struct{ Table, Pending Carried }
+type FlowRows struct{ Table, Datagrams, Pending Carried }
 
 // Tie says whose row stays where the old and the new programs used a flow in the same second.
 type Tie bool
@@ -31,11 +32,25 @@ const (
 	NewWins Tie = false
 )
 
-// The tables in the order in which the programs look: a flow on its way from one to the other is in both.
+// place is where a flow is: the table of its protocol's proved flows or, where the programs look last, that of those
+// which have not proved themselves. A flow on its way from there to the other is in both.
+type place int
+
 const (
-	proved = iota
+	connections place = iota // of TCP
+	datagrams                // of UDP
 	halfOpen
 )
+
+func (p place) String() string { return FlowTables[p] }
+
+// provedPlace is where a flow is that has proved itself.
+func provedPlace(key flowKey) place {
+	if model.Proto(key.Proto) == model.UDP {
+		return datagrams
+	}
+	return connections
+}
 
 type (
 	flowKey   = bpfobj.BeepFlowKey
@@ -45,7 +60,7 @@ type (
 
 // flowPair is what one flow has in a table: one row, or two that mirror each other.
 type flowPair struct {
-	table    int
+	place    place
 	lastSeen uint32
 	rows     []keyedFlow
 }
@@ -60,17 +75,18 @@ type keyedFlow struct {
 func CarryFlows(from, to FlowMaps, guard Guard) (FlowRows, error) {
 	c := flowCarrier{from: from.stores(), to: to.stores(), tie: OldWins, guard: guard}
 	var rows FlowRows
-	for table, carried := range []*Carried{&rows.Table, &rows.Pending} {
-		keys, found, err := c.used(table, nil)
+	for at, carried := range []*Carried{connections: &rows.Table, datagrams: &rows.Datagrams, halfOpen: &rows.Pending} {
+		at := place(at)
+		keys, found, err := c.used(at, nil)
 		if err != nil {
-			return rows, carryFault(tableName(table), err)
+			return rows, carryFault(at.String(), err)
 		}
 		carried.Found = found
-		if err := c.carry(table, newest(keys, roomOf(c.to[table]))); err != nil {
-			return rows, carryFault(tableName(table), err)
+		if err := c.carry(at, newest(keys, roomOf(c.to[at]))); err != nil {
+			return rows, carryFault(at.String(), err)
 		}
-		if carried.Kept, err = counter(c.to[table])(); err != nil {
-			return rows, carryFault(tableName(table), err)
+		if carried.Kept, err = counter(c.to[at])(); err != nil {
+			return rows, carryFault(at.String(), err)
 		}
 	}
 	return rows, nil
@@ -80,27 +96,31 @@ func CarryFlows(from, to FlowMaps, guard Guard) (FlowRows, error) {
 // flow that the new tables have newer is left alone; pairs stay whole.
 func CatchUpFlows(from, to FlowMaps, since uint32, tie Tie, guard Guard) error {
 	c := flowCarrier{from: from.stores(), to: to.stores(), tie: tie, guard: guard}
-	for table := range c.from {
+	for _, at := range []place{connections, datagrams, halfOpen} {
 		// A half-open TCP flow is not refreshed, so its time says nothing.
 		limit := &since
-		if table == halfOpen {
+		if at == halfOpen {
 			limit = nil
 		}
-		keys, _, err := c.used(table, limit)
+		keys, _, err := c.used(at, limit)
 		if err == nil {
-			err = c.carry(table, keys)
+			err = c.carry(at, keys)
 		}
 		if err != nil {
-			return carryFault(tableName(table), err)
+			return carryFault(at.String(), err)
 		}
 	}
 	return nil
 }
 
-func tableName(table int) string { return []string{FlowTable, FlowPending}[table] }
+// flowStores are the tables by place.
+type flowStores [3]flowStore
 
-func (m FlowMaps) stores() [2]flowStore {
-	return [2]flowStore{proved: {m.Table}, halfOpen: {m.Pending}}
+func (m FlowMaps) stores() flowStores {
+	if m.Datagrams == nil {
+		return flowStores{connections: {m.Table}, datagrams: {m.Table}, halfOpen: {m.Pending}}
+	}
+	return flowStores{connections: {m.Table}, datagrams: {m.Datagrams}, halfOpen: {m.Pending}}
 }
 
 // datedKey is a row to carry, with its time.
@@ -130,20 +150,23 @@ func roomOf(table flowStore) int {
 }
 
 type flowCarrier struct {
-	from, to [2]flowStore
+	from, to flowStores
 	tie      Tie
 	guard    Guard
 }
 
-// used lists one row of every flow of an old table that was used since then, and counts all rows.
-func (c *flowCarrier) used(table int, since *uint32) (keys []datedKey, found uint32, err error) {
+// used lists one row of every old flow of a place that was used since then, and counts all rows.
+func (c *flowCarrier) used(at place, since *uint32) (keys []datedKey, found uint32, err error) {
 	var failed error
-	err = c.from[table].each(func(key flowKey, row flowRow) bool {
+	err = c.from[at].each(func(key flowKey, row flowRow) bool {
+		if at != halfOpen && provedPlace(key) != at {
+			return true // its table had both
+		}
 		found++
 		if since != nil && later(*since, row.LastSeen) {
 			return true
 		}
-		_, paired, err := c.mirror(c.from[table], keyedFlow{key, row})
+		_, paired, err := c.mirror(c.from[at], keyedFlow{key, row})
 		if err != nil {
 			failed = err
 			return false
@@ -184,9 +207,9 @@ func lookupFlow(in flowStore, key flowKey) (flowRow, bool, error) {
 }
 
 // carry brings each flow over, as it is now.
-func (c *flowCarrier) carry(table int, keys []datedKey) error {
+func (c *flowCarrier) carry(at place, keys []datedKey) error {
 	for _, dated := range keys {
-		row, present, err := lookupFlow(c.from[table], dated.key)
+		row, present, err := lookupFlow(c.from[at], dated.key)
 		if err != nil {
 			return err
 		}
@@ -194,8 +217,8 @@ func (c *flowCarrier) carry(table int, keys []datedKey) error {
 			continue // it moved to the other table, or ended
 		}
 		one := keyedFlow{dated.key, row}
-		pair := flowPair{table: table, lastSeen: row.LastSeen, rows: []keyedFlow{one}}
-		other, paired, err := c.mirror(c.from[table], one)
+		pair := flowPair{place: at, lastSeen: row.LastSeen, rows: []keyedFlow{one}}
+		other, paired, err := c.mirror(c.from[at], one)
 		if err != nil {
 			return err
 		}
@@ -214,9 +237,9 @@ func (c *flowCarrier) carry(table int, keys []datedKey) error {
 
 // standing is what the new tables have of a flow, or in its place.
 type standing struct {
-	table    int
+	place    place
 	lastSeen uint32
-	rows     []keyedFlow // of the same flow, in the table where it was found first
+	rows     []keyedFlow // of the same flow, each where it was found first
 	foreign  bool        // another flow has the key of one of its rows
 	proved   bool        // ... and has proved itself
 	time     uint32      // ... and was used then
@@ -224,10 +247,10 @@ type standing struct {
 
 // look reads the rows of the new tables under the keys of a pair.
 func (c *flowCarrier) look(pair flowPair) (standing, error) {
-	s := standing{table: halfOpen}
+	s := standing{place: halfOpen}
 	for _, old := range pair.rows {
-		for table := range c.to {
-			row, present, err := lookupFlow(c.to[table], old.key)
+		for _, at := range []place{provedPlace(old.key), halfOpen} {
+			row, present, err := lookupFlow(c.to[at], old.key)
 			if err != nil {
 				return s, err
 			}
@@ -235,10 +258,10 @@ func (c *flowCarrier) look(pair flowPair) (standing, error) {
 				continue
 			}
 			if !sameFlow(row, old.row) {
-				s.foreign, s.proved, s.time = true, s.proved || table == proved, row.LastSeen
+				s.foreign, s.proved, s.time = true, s.proved || at != halfOpen, row.LastSeen
 				break
 			}
-			s.table = min(s.table, table)
+			s.place = min(s.place, at)
 			s.rows = append(s.rows, keyedFlow{old.key, row})
 			if len(s.rows) == 1 || later(row.LastSeen, s.lastSeen) {
 				s.lastSeen = row.LastSeen
@@ -263,14 +286,14 @@ func (c *flowCarrier) settle(pair flowPair) error {
 	switch {
 	case now.foreign:
 		// The keys can have one owner. A flow that has proved itself beats one that has not.
-		provedOld := pair.table == proved
+		provedOld := pair.place != halfOpen
 		if provedOld == now.proved && !c.beats(pair.lastSeen, now.time) || !provedOld && now.proved {
 			return nil
 		}
 	case len(now.rows) == 0:
-	case now.table < pair.table:
+	case now.place < pair.place:
 		return nil // it has proved itself to the new programs
-	case now.table == pair.table && len(now.rows) == len(pair.rows) && !c.beats(pair.lastSeen, now.lastSeen):
+	case now.place == pair.place && len(now.rows) == len(pair.rows) && !c.beats(pair.lastSeen, now.lastSeen):
 		return c.tellReplies(pair, now)
 	}
 	return c.write(pair, now)
@@ -289,7 +312,7 @@ func (c *flowCarrier) tellReplies(pair flowPair, now standing) error {
 			continue
 		}
 		row.Flags |= uint32(Replied)
-		if err := c.put(now.table, keyedFlow{old.key, row}); err != nil {
+		if err := c.put(now.place, keyedFlow{old.key, row}); err != nil {
 			return err
 		}
 	}
@@ -300,14 +323,14 @@ func (c *flowCarrier) tellReplies(pair flowPair, now standing) error {
 // answers need, is there before the row that a client's packet finds.
 func (c *flowCarrier) write(pair flowPair, now standing) error {
 	for i := len(pair.rows) - 1; i >= 0; i-- {
-		if slices.Contains(now.rows, pair.rows[i]) && now.table == pair.table {
+		if slices.Contains(now.rows, pair.rows[i]) && now.place == pair.place {
 			continue // already so
 		}
-		if err := c.put(pair.table, pair.rows[i]); err != nil {
+		if err := c.put(pair.place, pair.rows[i]); err != nil {
 			return err
 		}
 	}
-	if pair.table != proved {
+	if pair.place == halfOpen {
 		return nil
 	}
 	for _, old := range pair.rows {
@@ -318,9 +341,9 @@ func (c *flowCarrier) write(pair flowPair, now standing) error {
 	return nil
 }
 
-func (c *flowCarrier) put(table int, one keyedFlow) error {
+func (c *flowCarrier) put(at place, one keyedFlow) error {
 	if err := c.guard.ask(); err != nil {
 		return err
 	}
-	return c.to[table].put(one.key, one.row)
+	return c.to[at].put(one.key, one.row)
 }

@@ -15,7 +15,7 @@ import (
 
 // FrontMaps are the maps that describe fronts.
 type FrontMaps struct {
-	// ABI is the layout of the rows: 1 or this build's.
+	// ABI is the layout of the rows: 1, 2 or this build's.
 	ABI uint32
 	// Sources may be nil, as in layout 1.
 	Meta, Endpoints, Rings, Sources *ebpf.Map
@@ -96,7 +96,7 @@ func CarryFronts(from, to FrontMaps, guard Guard) (FrontRows, error) {
 	return rows, nil
 }
 
-// listFronts reads FRONT_META of either layout, in key order.
+// listFronts reads FRONT_META of any layout, in key order; the rows of layout 2 are this build's.
 func listFronts(from FrontMaps) ([]wholeFront, error) {
 	var fronts []wholeFront
 	add := func(key bpfobj.BeepSocketKey, meta bpfobj.BeepFrontMeta) bool {
@@ -105,7 +105,7 @@ func listFronts(from FrontMaps) ([]wholeFront, error) {
 	}
 	var err error
 	switch from.ABI {
-	case ABI:
+	case 2, ABI:
 		err = kernelStore[bpfobj.BeepSocketKey, bpfobj.BeepFrontMeta]{from.Meta}.each(add)
 	case 1:
 		err = kernelStore[bpfobj.BeepSocketKey, frontMetaV1]{from.Meta}.each(

@@ -34,6 +34,7 @@ func (k *Kernel) Fill() ([]Fill, error) {
 		bpfobj.BeepMapAFFINITY:        counter(k.affinity),
 		bpfobj.BeepMapFRAGMENTS:       counter(kernelStore[bpfobj.BeepFragmentKey, bpfobj.BeepFragmentPorts]{k.maps.FRAGMENTS}),
 		FlowTable:                     counter(k.flows[FlowTable]),
+		FlowDatagrams:                 counter(k.flows[FlowDatagrams]),
 		FlowPending:                   counter(k.flows[FlowPending]),
 	}
 	var fills []Fill

@@ -11,13 +11,19 @@ import (
 	"github.com/beep-lb/beep/src/model"
 )
 
-// The names of the two tables that a Flow may be in.
+// The names of the tables that a Flow may be in.
 const (
-	// FlowTable holds flows that have proved themselves.
+	// FlowTable holds TCP flows that have proved themselves.
 	FlowTable = bpfobj.BeepMapFLOW_TABLE
-	// FlowPending holds half-open flows.
+	// FlowDatagrams holds UDP flows that have been answered, apart from TCP's: whoever asks is answered, and so a flood
+	// of spoofed questions pushes out what is in this table.
+	FlowDatagrams = bpfobj.BeepMapFLOW_DATAGRAMS
+	// FlowPending holds half-open flows of both protocols.
 	FlowPending = bpfobj.BeepMapFLOW_PENDING
 )
+
+// FlowTables are all of them, in the order in which a flow is looked for: one on its way out of FlowPending is in two.
+var FlowTables = []string{FlowTable, FlowDatagrams, FlowPending}
 
 // Kind is what a flow's row answers for (enum flow_kind of bpf/lib/abi.h).
 type Kind uint8
@@ -92,10 +98,10 @@ type FlowKey struct {
 // String prints forward TCP 198.51.100.7:40000 > 192.0.2.1:80.
 func (k FlowKey) String() string { return fmt.Sprintf("%s %s %s > %s", k.Kind, k.Proto, k.Src, k.Dst) }
 
-// Flow is a row of FLOW_TABLE or FLOW_PENDING.
+// Flow is a row of one of the FlowTables.
 type Flow struct {
 	FlowKey
-	// Table is FlowTable or FlowPending.
+	// Table is one of FlowTables.
 	Table string
 	// Nat is the endpoint for Forward and Backend, the front for Reverse.
 	Nat netip.AddrPort
@@ -136,11 +142,11 @@ func (f Flow) Mirror() (FlowKey, bool) {
 		Src: netip.AddrPortFrom(f.Dst.Addr(), f.ClientPort)}, true
 }
 
-// Flows calls visit for every row of both tables until it returns false. visit may delete rows. A flow that
-// moves from one table to the other meanwhile may be seen in both, or in none.
+// Flows calls visit for every row of all tables until it returns false. visit may delete rows. A flow that
+// moves from one table to another meanwhile may be seen in both, or in none.
 func (k *Kernel) Flows(visit func(Flow) bool) error {
 	stopped := false
-	for _, table := range []string{FlowTable, FlowPending} {
+	for _, table := range FlowTables {
 		err := k.flows[table].each(func(key bpfobj.BeepFlowKey, row bpfobj.BeepFlow) bool {
 			stopped = !visit(fromFlow(table, key, row))
 			return !stopped

@@ -184,8 +184,8 @@ func BenchmarkFill65536(b *testing.B) {
 	}
 }
 
-// flowSizes are maps of which only the table of established flows matters.
+// flowSizes are maps of which only the tables of established flows matter.
 func flowSizes(n uint32) Sizes {
-	return Sizes{FrontMeta: 1, FrontEndpoints: 1, FrontRing: 1, FrontSources: 1, FlowTable: n, FlowPending: 16,
+	return Sizes{FrontMeta: 1, FrontEndpoints: 1, FrontRing: 1, FrontSources: 1, FlowTable: n, FlowDatagrams: n, FlowPending: 16,
 		Affinity: 16, Fragments: 16, NodeAllow: 1, PodTargets: 1}
 }

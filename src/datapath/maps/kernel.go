@@ -40,7 +40,7 @@ func New(m bpfobj.BeepMaps) *Kernel {
 			config:    kernelArray[bpfobj.BeepConfig]{m.CONFIG},
 		},
 		flows: map[string]kernelStore[bpfobj.BeepFlowKey, bpfobj.BeepFlow]{
-			FlowTable: {m.FLOW_TABLE}, FlowPending: {m.FLOW_PENDING},
+			FlowTable: {m.FLOW_TABLE}, FlowDatagrams: {m.FLOW_DATAGRAMS}, FlowPending: {m.FLOW_PENDING},
 		},
 		affinity: kernelStore[bpfobj.BeepAffinityKey, bpfobj.BeepAffinity]{m.AFFINITY},
 	}
@@ -92,6 +92,7 @@ func fields(m *bpfobj.BeepMaps) map[string]**ebpf.Map {
 		bpfobj.BeepMapAFFINITY: &m.AFFINITY, bpfobj.BeepMapBUDGET: &m.BUDGET, bpfobj.BeepMapFRAGMENTS: &m.FRAGMENTS,
 		bpfobj.BeepMapCONFIG: &m.CONFIG, bpfobj.BeepMapDROPS: &m.DROPS, bpfobj.BeepMapFRONT_SOURCES: &m.FRONT_SOURCES,
 		bpfobj.BeepMapFLOW_PENDING: &m.FLOW_PENDING, bpfobj.BeepMapFLOW_TABLE: &m.FLOW_TABLE,
+		bpfobj.BeepMapFLOW_DATAGRAMS:  &m.FLOW_DATAGRAMS,
 		bpfobj.BeepMapFRONT_ENDPOINTS: &m.FRONT_ENDPOINTS, bpfobj.BeepMapFRONT_META: &m.FRONT_META,
 		bpfobj.BeepMapFRONT_RING: &m.FRONT_RING, bpfobj.BeepMapNODE_ALLOW: &m.NODE_ALLOW,
 		bpfobj.BeepMapPOD_TARGETS: &m.POD_TARGETS,
@@ -125,10 +126,11 @@ func (k *Kernel) Close() error { return k.maps.Close() }
 func (k *Kernel) Capacity() Sizes {
 	return Sizes{
 		FrontMeta: k.maps.FRONT_META.MaxEntries(), FrontEndpoints: k.maps.FRONT_ENDPOINTS.MaxEntries(),
-		FrontRing: k.maps.FRONT_RING.MaxEntries(), FlowTable: k.maps.FLOW_TABLE.MaxEntries(),
-		FlowPending: k.maps.FLOW_PENDING.MaxEntries(), NodeAllow: k.maps.NODE_ALLOW.MaxEntries(),
-		PodTargets: k.maps.POD_TARGETS.MaxEntries(), FrontSources: k.maps.FRONT_SOURCES.MaxEntries(),
-		Affinity: k.maps.AFFINITY.MaxEntries(), Fragments: k.maps.FRAGMENTS.MaxEntries(),
+		FrontRing: k.maps.FRONT_RING.MaxEntries(), FrontSources: k.maps.FRONT_SOURCES.MaxEntries(),
+		FlowTable: k.maps.FLOW_TABLE.MaxEntries(), FlowDatagrams: k.maps.FLOW_DATAGRAMS.MaxEntries(),
+		FlowPending: k.maps.FLOW_PENDING.MaxEntries(), Affinity: k.maps.AFFINITY.MaxEntries(),
+		Fragments: k.maps.FRAGMENTS.MaxEntries(), NodeAllow: k.maps.NODE_ALLOW.MaxEntries(),
+		PodTargets: k.maps.POD_TARGETS.MaxEntries(),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // ABI is the version of the layout of every map (BEEP_ABI of bpf/lib/abi.h; a test compares the two).
-const ABI = 2
+const ABI = 3
 
 // RingBlock is the number of endpoint indexes in one row of FRONT_RING.
 const RingBlock = len(bpfobj.BeepRingBlock{}.Index)

@@ -21,7 +21,7 @@ import (
 
 var addrs = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
 
-var small = Sizes{FrontMeta: 3, FrontEndpoints: 4, FrontRing: 2, FrontSources: 3, FlowTable: 1024, FlowPending: 256,
+var small = Sizes{FrontMeta: 3, FrontEndpoints: 4, FrontRing: 2, FrontSources: 3, FlowTable: 1024, FlowDatagrams: 512, FlowPending: 256,
 	Affinity: 64, Fragments: 64, NodeAllow: 2, PodTargets: 2}
 
 // newKernel makes the maps of the object, of those sizes, without its programs.

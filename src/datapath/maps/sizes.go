@@ -14,8 +14,8 @@ import (
 
 // Sizes is max_entries of the maps that flags size, in rows.
 type Sizes struct {
-	FrontMeta, FrontEndpoints, FrontRing, FrontSources, FlowTable, FlowPending, Affinity, Fragments, NodeAllow,
-	PodTargets uint32
+	FrontMeta, FrontEndpoints, FrontRing, FrontSources, FlowTable, FlowDatagrams, FlowPending, Affinity, Fragments,
+	NodeAllow, PodTargets uint32
 }
 
 // What is not worth a flag of its own: source ranges a front on average, flows a row of AFFINITY, and the datagrams
@@ -24,6 +24,13 @@ const (
 	sourcesPerFront  = 4
 	flowsPerAffinity = 16
 	fragments        = 2048
+)
+
+// flowsPerDatagram and flowsPerPending are the share of UDP in the established flows, and how many half-open ones of
+// both protocols come on top, each as one in so many.
+const (
+	flowsPerDatagram = 4
+	flowsPerPending  = 4
 )
 
 // generations is how many endpoint sets of one front lie side by side while it changes.
@@ -40,8 +47,9 @@ func SizesOf(flags *config.Datapath) Sizes {
 		FrontSources:   fronts * sourcesPerFront,
 		Affinity:       uint32(flags.FlowTableMaxEntries / flowsPerAffinity),
 		Fragments:      fragments,
-		FlowTable:      uint32(flags.FlowTableMaxEntries),
-		FlowPending:    uint32(flags.FlowTableMaxEntries / 4),
+		FlowTable:      uint32(flags.FlowTableMaxEntries - flags.FlowTableMaxEntries/flowsPerDatagram),
+		FlowDatagrams:  uint32(flags.FlowTableMaxEntries / flowsPerDatagram),
+		FlowPending:    uint32(flags.FlowTableMaxEntries / flowsPerPending),
 		NodeAllow:      uint32(flags.NodeAllowMaxEntries),
 		PodTargets:     uint32(flags.PodTargetsMax),
 	}
@@ -151,6 +159,9 @@ var shapes = []shape{
 	{bpfobj.BeepMapFLOW_TABLE, "--flow-table-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
 		func(s *Sizes) *uint32 { return &s.FlowTable }},
+	{bpfobj.BeepMapFLOW_DATAGRAMS, "--flow-table-max-entries", preallocated,
+		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
+		func(s *Sizes) *uint32 { return &s.FlowDatagrams }},
 	{bpfobj.BeepMapFLOW_PENDING, "--flow-table-max-entries", preallocated,
 		unsafe.Sizeof(bpfobj.BeepFlowKey{}), unsafe.Sizeof(bpfobj.BeepFlow{}),
 		func(s *Sizes) *uint32 { return &s.FlowPending }},

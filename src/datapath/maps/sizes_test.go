@@ -34,12 +34,12 @@ func defaults() *config.Datapath {
 // TestDefaultSizes: what the flags' defaults ask is also what the object says, but for the ring.
 func TestDefaultSizes(t *testing.T) {
 	sizes := SizesOf(defaults())
-	want := Sizes{FrontMeta: 1024, FrontEndpoints: 8192, FrontRing: 19526, FrontSources: 4096, FlowTable: 65536,
-		FlowPending: 16384, Affinity: 4096, Fragments: 2048, NodeAllow: 32, PodTargets: 128}
+	want := Sizes{FrontMeta: 1024, FrontEndpoints: 8192, FrontRing: 19526, FrontSources: 4096, FlowTable: 49152,
+		FlowDatagrams: 16384, FlowPending: 16384, Affinity: 4096, Fragments: 2048, NodeAllow: 32, PodTargets: 128}
 	if sizes != want {
 		t.Errorf("sizes %+v, want %+v", sizes, want)
 	}
-	if len(sizes.ByMap()) != 10 || sizes.ByMap()["FRONT_RING"] != 19526 || sizes.ByMap()["FLOW_PENDING"] != 16384 {
+	if len(sizes.ByMap()) != 11 || sizes.ByMap()["FRONT_RING"] != 19526 || sizes.ByMap()["FLOW_PENDING"] != 16384 {
 		t.Errorf("by map: %v", sizes.ByMap())
 	}
 }
@@ -140,7 +140,8 @@ func TestFill(t *testing.T) {
 		}
 	}
 	drops := 2 * (len(Reasons()) + 1)
-	want := []string{"AFFINITY 0/64", "BUDGET 1/1", "CONFIG 1/1", fmt.Sprintf("DROPS %d/%d", drops, drops), "FLOW_PENDING 0/256", "FLOW_TABLE 1/1024",
+	want := []string{"AFFINITY 0/64", "BUDGET 1/1", "CONFIG 1/1", fmt.Sprintf("DROPS %d/%d", drops, drops), "FLOW_DATAGRAMS 0/512",
+		"FLOW_PENDING 0/256", "FLOW_TABLE 1/1024",
 		"FRAGMENTS 0/64", "FRONT_ENDPOINTS 0/4", "FRONT_META 0/3", "FRONT_RING 0/2", "FRONT_SOURCES 0/3", "NODE_ALLOW 1/2", "POD_TARGETS 2/2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fill (-want +got):\n%s", diff)

@@ -58,7 +58,7 @@ type source struct {
 // groups are the maps whose rows make sense together only, and are therefore made together.
 var groups = [][]string{
 	{bpfobj.BeepMapFRONT_META, bpfobj.BeepMapFRONT_ENDPOINTS, bpfobj.BeepMapFRONT_RING, bpfobj.BeepMapFRONT_SOURCES},
-	{bpfobj.BeepMapFLOW_TABLE, bpfobj.BeepMapFLOW_PENDING},
+	{bpfobj.BeepMapFLOW_TABLE, bpfobj.BeepMapFLOW_DATAGRAMS, bpfobj.BeepMapFLOW_PENDING},
 }
 
 // Stage opens the pinned maps that fit as they are, and makes the others with the rows of their predecessors. It
@@ -202,38 +202,43 @@ func (s *Set) carryFronts() error {
 
 // frontSource is the newest of each of the maps of fronts, if there are all that a front needs.
 func (s *Set) frontSource() (rows.FrontMaps, bool) {
-	newest := func(name string) *source {
-		if sources := s.fresh[name].sources; len(sources) > 0 {
-			return &sources[0]
-		}
-		return nil
-	}
-	meta, endpoints, rings := newest(bpfobj.BeepMapFRONT_META), newest(bpfobj.BeepMapFRONT_ENDPOINTS), newest(bpfobj.BeepMapFRONT_RING)
-	if meta == nil || endpoints == nil || rings == nil {
-		return rows.FrontMaps{}, false
-	}
-	from := rows.FrontMaps{ABI: meta.abi, Meta: meta.Map, Endpoints: endpoints.Map, Rings: rings.Map}
-	if sources := newest(bpfobj.BeepMapFRONT_SOURCES); sources != nil {
-		from.Sources = sources.Map
-	}
-	return from, true
+	meta, endpoints := s.source(bpfobj.BeepMapFRONT_META, 0), s.source(bpfobj.BeepMapFRONT_ENDPOINTS, 0)
+	rings := s.source(bpfobj.BeepMapFRONT_RING, 0)
+	return rows.FrontMaps{
+		ABI: meta.abi, Meta: meta.Map, Endpoints: endpoints.Map, Rings: rings.Map,
+		Sources: s.source(bpfobj.BeepMapFRONT_SOURCES, 0).Map,
+	}, meta.Map != nil && endpoints.Map != nil && rings.Map != nil
 }
 
-// flowSources are the older pairs of flow tables, newest first.
+// source is the older map of that name at a place in their order, newest first. Its Map is nil if there is none.
+func (s *Set) source(name string, place int) source {
+	if f := s.fresh[name]; f != nil && place < len(f.sources) {
+		return f.sources[place]
+	}
+	return source{}
+}
+
+// flowSources are the older tables of flows, newest first. Those of UDP may be missing: older layouts had none, and
+// they are published, drained, before the others.
 func (s *Set) flowSources() []rows.FlowMaps {
-	table, pending := s.fresh[bpfobj.BeepMapFLOW_TABLE], s.fresh[bpfobj.BeepMapFLOW_PENDING]
-	if table == nil || pending == nil {
-		return nil
+	var older []rows.FlowMaps
+	for {
+		place := len(older)
+		table, pending := s.source(bpfobj.BeepMapFLOW_TABLE, place), s.source(bpfobj.BeepMapFLOW_PENDING, place)
+		if table.Map == nil || pending.Map == nil {
+			return older
+		}
+		older = append(older, rows.FlowMaps{
+			Table: table.Map, Datagrams: s.source(bpfobj.BeepMapFLOW_DATAGRAMS, place).Map, Pending: pending.Map,
+		})
 	}
-	var pairs []rows.FlowMaps
-	for i := range min(len(table.sources), len(pending.sources)) {
-		pairs = append(pairs, rows.FlowMaps{Table: table.sources[i].Map, Pending: pending.sources[i].Map})
-	}
-	return pairs
 }
 
 func (s *Set) flows() rows.FlowMaps {
-	return rows.FlowMaps{Table: s.now[bpfobj.BeepMapFLOW_TABLE], Pending: s.now[bpfobj.BeepMapFLOW_PENDING]}
+	return rows.FlowMaps{
+		Table: s.now[bpfobj.BeepMapFLOW_TABLE], Datagrams: s.now[bpfobj.BeepMapFLOW_DATAGRAMS],
+		Pending: s.now[bpfobj.BeepMapFLOW_PENDING],
+	}
 }
 
 func (s *Set) carryFlows() error {
@@ -241,14 +246,17 @@ func (s *Set) carryFlows() error {
 	if len(sources) == 0 {
 		return nil
 	}
-	table, pending := s.fresh[bpfobj.BeepMapFLOW_TABLE], s.fresh[bpfobj.BeepMapFLOW_PENDING]
-	if table.made {
+	if s.fresh[bpfobj.BeepMapFLOW_TABLE].made {
 		carried, err := rows.CarryFlows(sources[0], s.flows(), s.faults.restore)
 		if err != nil {
 			return err
 		}
-		table.carried, table.rows = carried.Table, true
-		pending.carried, pending.rows = carried.Pending, true
+		for name, of := range map[string]rows.Carried{
+			bpfobj.BeepMapFLOW_TABLE: carried.Table, bpfobj.BeepMapFLOW_DATAGRAMS: carried.Datagrams,
+			bpfobj.BeepMapFLOW_PENDING: carried.Pending,
+		} {
+			s.fresh[name].carried, s.fresh[name].rows = of, true
+		}
 		sources = sources[1:]
 	}
 	for _, older := range sources {

@@ -25,7 +25,7 @@ import (
 )
 
 var small = rows.Sizes{FrontMeta: 8, FrontEndpoints: 64, FrontRing: 64, FrontSources: 32, Affinity: 64, Fragments: 64,
-	FlowTable: 1024, FlowPending: 256, NodeAllow: 4, PodTargets: 4}
+	FlowTable: 1024, FlowDatagrams: 512, FlowPending: 256, NodeAllow: 4, PodTargets: 4}
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
@@ -105,7 +105,7 @@ func flow(port uint16, lastSeen uint32) rows.Flow {
 	return rows.Flow{
 		FlowKey: rows.FlowKey{Kind: rows.Forward, Proto: model.UDP, Src: netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), port),
 			Dst: netip.MustParseAddrPort("192.0.2.1:53")},
-		Table: rows.FlowTable, Nat: netip.MustParseAddrPort("10.42.1.5:53"), Peer: netip.MustParseAddr("192.0.2.2"), ClientPort: port,
+		Table: rows.FlowDatagrams, Nat: netip.MustParseAddrPort("10.42.1.5:53"), Peer: netip.MustParseAddr("192.0.2.2"), ClientPort: port,
 		LastSeen: lastSeen,
 	}
 }
@@ -126,7 +126,7 @@ var front = model.Socket{Addr: netip.MustParseAddr("192.0.2.1"), Port: 53, Proto
 
 func resized() rows.Sizes {
 	sizes := small
-	sizes.FlowTable, sizes.FlowPending, sizes.FrontEndpoints = 2048, 512, 32
+	sizes.FlowTable, sizes.FlowDatagrams, sizes.FlowPending, sizes.FrontEndpoints = 2048, 1024, 512, 32
 	return sizes
 }
 
@@ -146,7 +146,7 @@ func TestRowsWrittenMeanwhile(t *testing.T) {
 	if got, want := flows(t, next), fmt.Sprintf("1@%d 2@%d 3@%d 4@%d", now+1, now+1, now, now); got != want {
 		t.Errorf("flows %s, want %s", got, want)
 	}
-	if names := l.names(); len(names) != 13 {
+	if names := l.names(); len(names) != 14 {
 		t.Errorf("pins %v", names)
 	}
 }
@@ -173,7 +173,7 @@ func TestStartsThatWereKilled(t *testing.T) {
 		}, true},
 	}
 	other := small
-	other.FlowTable, other.FlowPending = 4096, 1024
+	other.FlowTable, other.FlowDatagrams, other.FlowPending = 4096, 2048, 1024
 	for _, stage := range stages {
 		for name, sizes := range map[string]rows.Sizes{"same again": resized(), "back": small, "others": other} {
 			t.Run(stage.name+", "+name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestStartsThatWereKilled(t *testing.T) {
 				must(t, stage.run(killed), old.PutFlow(flow(2, now)), next.PutFlow(flow(3, now)))
 
 				again := l.start(sizes)
-				if names := l.names(); len(names) != 13 {
+				if names := l.names(); len(names) != 14 {
 					t.Errorf("pins %v", names)
 				}
 				want := []string{fmt.Sprintf("1@%d", now)}
@@ -210,13 +210,64 @@ func TestStartsThatWereKilled(t *testing.T) {
 	}
 }
 
+// inTable is the flow where layouts 1 and 2 had it.
+func inTable(f rows.Flow) rows.Flow {
+	f.Table = rows.FlowTable
+	return f
+}
+
+// layout says that the pinned maps are of another.
+func (l *life) layout(abi uint32) {
+	l.t.Helper()
+	var row bpfobj.BeepConfig
+	must(l.t, l.pinned("CONFIG").Lookup(uint32(0), &row))
+	row.Abi = abi
+	must(l.t, l.pinned("CONFIG").Put(uint32(0), row))
+}
+
+// TestLayout2 had no FLOW_DATAGRAMS: what it kept of UDP moves there, also what is written while the programs change.
+func TestLayout2(t *testing.T) {
+	l := newLife(t)
+	old := l.start(small)
+	now := clock()
+	tcp := inTable(flow(5, now))
+	tcp.Proto = model.TCP
+	must(t, old.PutFlow(inTable(flow(1, now))), old.PutFlow(tcp), l.dir.Remove(l.dir.MapPath("FLOW_DATAGRAMS")))
+	l.layout(2)
+	set, k := l.stage(small)
+	if !set.FlowsMoved() {
+		t.Error("the flows have not moved")
+	}
+	must(t, set.PinAside(), old.PutFlow(inTable(flow(2, now))), set.Drain(), set.Publish())
+	var got []string
+	must(t, k.Flows(func(f rows.Flow) bool {
+		got = append(got, fmt.Sprintf("%s %s %d", f.Table, f.Proto, f.Src.Port()))
+		return true
+	}))
+	slices.Sort(got)
+	if want := []string{"FLOW_DATAGRAMS UDP 1", "FLOW_DATAGRAMS UDP 2", "FLOW_TABLE TCP 5"}; !slices.Equal(got, want) {
+		t.Errorf("flows %q, want %q", got, want)
+	}
+	for _, words := range []string{
+		`msg="map rebuilt, all rows kept" map=FLOW_DATAGRAMS had="not pinned yet" rows=1`,
+		`msg="map rebuilt, all rows kept" map=FLOW_TABLE had="FLOW_DATAGRAMS: not pinned yet" rows=1`,
+	} {
+		if !strings.Contains(l.log.String(), words) {
+			t.Errorf("the log lacks %s:\n%s", words, l.log.String())
+		}
+	}
+	if _, again := l.stage(small); flows(t, again) != flows(t, k) {
+		t.Errorf("the next start has flows %s", flows(t, again))
+	}
+}
+
 // TestLayout1 is migrated: the maps whose rows are as they were stay the same maps.
 func TestLayout1(t *testing.T) {
 	l := newLife(t)
 	old := l.start(small)
-	must(t, old.PutFlow(flow(1, 7)), old.PutPeer(netip.MustParseAddr("192.0.2.2")),
+	must(t, old.PutFlow(inTable(flow(1, 7))), old.PutPeer(netip.MustParseAddr("192.0.2.2")),
 		old.SetConfig(rows.Config{ABI: rows.ABI, Epoch: 9, Seed: [16]byte{1}}))
-	for _, name := range []string{"FRONT_META", "FRONT_SOURCES", "AFFINITY", "FRAGMENTS", "BUDGET", "DROPS"} {
+	for _, name := range []string{"FRONT_META", "FRONT_SOURCES", "FLOW_DATAGRAMS", "AFFINITY", "FRAGMENTS", "BUDGET", "DROPS"} {
 		must(t, l.dir.Remove(l.dir.MapPath(name)))
 	}
 	drops, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 16, MaxEntries: 38})
@@ -228,15 +279,10 @@ func TestLayout1(t *testing.T) {
 	must(t, err, meta.Pin(l.dir.MapPath("FRONT_META")))
 	key := bpfobj.BeepSocketKey{Addr: front.Addr.As16(), PortBe: 0x3500, Proto: 17}
 	must(t, meta.Put(key, [5]uint32{4, 2, 0, 0, 1}))
-	var row bpfobj.BeepConfig
-	must(t, l.pinned("CONFIG").Lookup(uint32(0), &row))
-	row.Abi = 1
-	must(t, l.pinned("CONFIG").Put(uint32(0), row), drops.Close(), meta.Close())
+	l.layout(1)
+	must(t, drops.Close(), meta.Close())
 
 	set, k := l.stage(small)
-	if set.FlowsMoved() {
-		t.Error("the flows have moved, whose rows are as they were")
-	}
 	must(t, set.PinAside(), set.Drain(), set.Publish())
 	fronts, err := k.Fronts()
 	if want := (rows.FrontMeta{Socket: front, ID: 4, Generation: 2, ClientIPAffinity: true}); err != nil || len(fronts) != 1 || fronts[0] != want {
@@ -255,8 +301,8 @@ func TestLayout1(t *testing.T) {
 		t.Errorf("counts %v", counts)
 	}
 	for _, words := range []string{
-		`msg="map rebuilt, all rows kept" map=FRONT_META had="layout 1, this build has 2" rows=1`,
-		`msg="map rebuilt, all rows kept" map=CONFIG had="layout 1, this build has 2"`,
+		`msg="map rebuilt, all rows kept" map=FRONT_META had="layout 1, this build has 3" rows=1`,
+		`msg="map rebuilt, all rows kept" map=CONFIG had="layout 1, this build has 3"`,
 	} {
 		if !strings.Contains(l.log.String(), words) {
 			t.Errorf("the log lacks %s:\n%s", words, l.log.String())
@@ -274,7 +320,7 @@ func TestARowThatCannotBeRestored(t *testing.T) {
 	must(t, err)
 	_, _, err = l.try(resized(), faults)
 	if !errors.Is(err, rows.ErrNoMemory) || !errors.Is(err, unix.ENOMEM) ||
-		err.Error() != "carry the rows of FLOW_TABLE over: no memory for a row: cannot allocate memory" {
+		err.Error() != "carry the rows of FLOW_DATAGRAMS over: no memory for a row: cannot allocate memory" {
 		t.Errorf("error %v", err)
 	}
 	if names := l.names(); !slices.Equal(names, before) {

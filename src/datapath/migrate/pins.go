@@ -22,6 +22,8 @@ import (
 var migrated = map[uint32][]string{
 	// FRONT_META had no affinity_timeout: maps.CarryFronts adds it. CONFIG names the layout.
 	1: {bpfobj.BeepMapFRONT_META, bpfobj.BeepMapCONFIG},
+	// FLOW_TABLE had the answered flows of UDP too: maps.CarryFlows moves them to FLOW_DATAGRAMS. Its rows are the same.
+	2: {bpfobj.BeepMapCONFIG},
 }
 
 // olderSizes are the bytes of a value in an older layout, where that differs.

@@ -86,7 +86,7 @@ func (s *Set) tell(name string) {
 		s.log.Info("map of an interrupted start published", "map", name)
 	case f.why == "":
 		// CONFIG as a marker
-	case !f.replaces:
+	case !f.replaces && !f.rows:
 		s.log.Debug("map made", "map", name)
 	case f.rows && f.carried.Lost() == 0:
 		s.log.Info("map rebuilt, all rows kept", "map", name, "had", f.why, "rows", f.carried.Found)

@@ -88,7 +88,7 @@ type flows interface {
 
 var _ flows = (*maps.Kernel)(nil)
 
-// Idle goes once over both tables and removes what has expired at now, in seconds as Now gives them. Each row is
+// Idle goes once over all tables and removes what has expired at now, in seconds as Now gives them. Each row is
 // read again just before it goes, and so is its mirror: if either has been used, both stay. The error is the first
 // one met; the rows after it were swept all the same.
 func Idle(m *maps.Kernel, now uint32, policy Policy) (Result, error) {

@@ -44,9 +44,9 @@ func TestExpired(t *testing.T) {
 		cause  Cause
 		over   bool
 	}{
-		{"a UDP flow in use", maps.FlowTable, model.UDP, maps.Replied, 0, policy, IdleUDP, false},
-		{"a UDP flow, idle for its time", maps.FlowTable, model.UDP, maps.Replied, 120, policy, IdleUDP, false},
-		{"a UDP flow, idle for longer", maps.FlowTable, model.UDP, maps.Replied, 121, policy, IdleUDP, true},
+		{"a UDP flow in use", maps.FlowDatagrams, model.UDP, maps.Replied, 0, policy, IdleUDP, false},
+		{"a UDP flow, idle for its time", maps.FlowDatagrams, model.UDP, maps.Replied, 120, policy, IdleUDP, false},
+		{"a UDP flow, idle for longer", maps.FlowDatagrams, model.UDP, maps.Replied, 121, policy, IdleUDP, true},
 		{"a TCP flow is not UDP", maps.FlowTable, model.TCP, maps.Replied, 121, policy, IdleTCP, false},
 		{"a TCP flow, idle for its time", maps.FlowTable, model.TCP, maps.Replied, 43200, policy, IdleTCP, false},
 		{"a TCP flow, idle for longer", maps.FlowTable, model.TCP, maps.Replied, 43201, policy, IdleTCP, true},
@@ -60,8 +60,8 @@ func TestExpired(t *testing.T) {
 		{"a refused flow goes as half-open, which is sooner", maps.FlowPending, model.TCP, maps.Closed, 31, policy, HalfOpen, true},
 		{"a shorter UDP time holds for half-open flows too", maps.FlowPending, model.UDP, 0, 6, short, IdleUDP, true},
 		{"and a shorter TCP time for closed ones", maps.FlowTable, model.TCP, end, 6, short, IdleTCP, true},
-		{"a row touched after the clock was read", maps.FlowTable, model.UDP, 0, -1, policy, IdleUDP, false},
-		{"a row of the far future, as after a wrap", maps.FlowTable, model.UDP, 0, -100_001 - 200, policy, IdleUDP, false},
+		{"a row touched after the clock was read", maps.FlowDatagrams, model.UDP, 0, -1, policy, IdleUDP, false},
+		{"a row of the far future, as after a wrap", maps.FlowDatagrams, model.UDP, 0, -100_001 - 200, policy, IdleUDP, false},
 	}
 	for _, test := range tests {
 		flow := maps.Flow{FlowKey: maps.FlowKey{Proto: test.proto}, Table: test.table, Flags: test.flags, LastSeen: uint32(now - test.idle)}
@@ -171,8 +171,8 @@ func TestIdleOnRealMaps(t *testing.T) {
 		{maps.FlowTable, model.TCP, 1001, 40000, maps.Replied}, // stays
 		{maps.FlowTable, model.TCP, 1002, 43300, maps.Replied},
 		{maps.FlowTable, model.TCP, 1003, 100, maps.Closed},
-		{maps.FlowTable, model.UDP, 1004, 100, maps.Replied}, // stays
-		{maps.FlowTable, model.UDP, 1005, 200, maps.Replied},
+		{maps.FlowDatagrams, model.UDP, 1004, 100, maps.Replied}, // stays
+		{maps.FlowDatagrams, model.UDP, 1005, 200, maps.Replied},
 		{maps.FlowPending, model.TCP, 1006, 40, 0},
 		{maps.FlowPending, model.TCP, 1007, 20, 0}, // stays
 	} {
@@ -181,7 +181,7 @@ func TestIdleOnRealMaps(t *testing.T) {
 		r.write(reverse)
 	}
 	// Of a tunnelled flow the client's node has one row.
-	alone, _ := pair(maps.FlowTable, model.UDP, 1008, now-200, 0)
+	alone, _ := pair(maps.FlowDatagrams, model.UDP, 1008, now-200, 0)
 	alone.Flags = 0
 	r.write(alone)
 
@@ -195,12 +195,12 @@ func TestIdleOnRealMaps(t *testing.T) {
 	if result.Scanned < 11 || result.Scanned > 15 {
 		t.Errorf("scanned %d rows of 15", result.Scanned)
 	}
-	const kept = `FLOW_PENDING forward TCP 198.51.100.7:1007
+	const kept = `FLOW_DATAGRAMS forward UDP 198.51.100.7:1004
+FLOW_DATAGRAMS reverse UDP 198.51.100.7:1004
+FLOW_PENDING forward TCP 198.51.100.7:1007
 FLOW_PENDING reverse TCP 198.51.100.7:1007
 FLOW_TABLE forward TCP 198.51.100.7:1001
-FLOW_TABLE forward UDP 198.51.100.7:1004
-FLOW_TABLE reverse TCP 198.51.100.7:1001
-FLOW_TABLE reverse UDP 198.51.100.7:1004`
+FLOW_TABLE reverse TCP 198.51.100.7:1001`
 	r.check("left", kept)
 	result, err = Idle(r.k, now, policy)
 	if err != nil || len(result.Removed) != 0 {
@@ -213,15 +213,15 @@ func TestAPairStaysTogether(t *testing.T) {
 	const now = 50_000
 	r := newRig(t, 1024)
 	// The mirror of 2001 is in use.
-	forward, reverse := pair(maps.FlowTable, model.UDP, 2001, now-200, 0)
+	forward, reverse := pair(maps.FlowDatagrams, model.UDP, 2001, now-200, 0)
 	reverse.LastSeen = now - 1
 	r.write(forward)
 	r.write(reverse)
 	// The mirror of 2002 was evicted.
-	forward, _ = pair(maps.FlowTable, model.UDP, 2002, now-200, 0)
+	forward, _ = pair(maps.FlowDatagrams, model.UDP, 2002, now-200, 0)
 	r.write(forward)
 	// Where the mirror of 2003 was, another flow has made its row since: through another front.
-	forward, reverse = pair(maps.FlowTable, model.UDP, 2003, now-200, 0)
+	forward, reverse = pair(maps.FlowDatagrams, model.UDP, 2003, now-200, 0)
 	r.write(forward)
 	reverse.Nat = netip.MustParseAddrPort("192.0.2.1:81")
 	reverse.LastSeen = now - 1
@@ -232,9 +232,9 @@ func TestAPairStaysTogether(t *testing.T) {
 	if result.Removed[IdleUDP] != 2 {
 		t.Errorf("removed %v", result.Removed)
 	}
-	r.check("left", `FLOW_TABLE forward UDP 198.51.100.7:2001
-FLOW_TABLE reverse UDP 198.51.100.7:2001
-FLOW_TABLE reverse UDP 198.51.100.7:2003`)
+	r.check("left", `FLOW_DATAGRAMS forward UDP 198.51.100.7:2001
+FLOW_DATAGRAMS reverse UDP 198.51.100.7:2001
+FLOW_DATAGRAMS reverse UDP 198.51.100.7:2003`)
 }
 
 // meddler does something between the moment a row is found and the moment it is read again.
@@ -254,8 +254,8 @@ func (m meddler) LookupFlow(table string, key maps.FlowKey) (maps.Flow, error) {
 func TestARowInUseStays(t *testing.T) {
 	const now = 50_000
 	r := newRig(t, 1024)
-	forward, reverse := pair(maps.FlowTable, model.UDP, 3001, now-200, 0)
-	alone, _ := pair(maps.FlowTable, model.UDP, 3002, now-200, 0)
+	forward, reverse := pair(maps.FlowDatagrams, model.UDP, 3001, now-200, 0)
+	alone, _ := pair(maps.FlowDatagrams, model.UDP, 3002, now-200, 0)
 	alone.Flags = 0
 	rows := []maps.Flow{forward, reverse, alone}
 	for _, row := range rows {
@@ -273,16 +273,16 @@ func TestARowInUseStays(t *testing.T) {
 	if err != nil || len(result.Removed) != 0 || result.Scanned != 3 {
 		t.Errorf("%+v, %v", result, err)
 	}
-	r.check("left", `FLOW_TABLE forward UDP 198.51.100.7:3001
-FLOW_TABLE forward UDP 198.51.100.7:3002
-FLOW_TABLE reverse UDP 198.51.100.7:3001`)
+	r.check("left", `FLOW_DATAGRAMS forward UDP 198.51.100.7:3001
+FLOW_DATAGRAMS forward UDP 198.51.100.7:3002
+FLOW_DATAGRAMS reverse UDP 198.51.100.7:3001`)
 }
 
 func TestOneErrorDoesNotStopTheSweep(t *testing.T) {
 	const now = 50_000
 	r := newRig(t, 1024)
 	for port := uint16(4001); port <= 4003; port++ {
-		alone, _ := pair(maps.FlowTable, model.UDP, port, now-200, 0)
+		alone, _ := pair(maps.FlowDatagrams, model.UDP, port, now-200, 0)
 		alone.Flags = 0
 		r.write(alone)
 	}
@@ -296,7 +296,7 @@ func TestOneErrorDoesNotStopTheSweep(t *testing.T) {
 	if !errors.Is(err, broken) || result.Errors != 1 || result.Removed[IdleUDP] != 2 {
 		t.Errorf("%+v, %v", result, err)
 	}
-	r.check("left", "FLOW_TABLE forward UDP 198.51.100.7:4002")
+	r.check("left", "FLOW_DATAGRAMS forward UDP 198.51.100.7:4002")
 }
 
 // TestRunner sweeps by the programs' clock, at once and again.
@@ -304,8 +304,8 @@ func TestRunner(t *testing.T) {
 	r := newRig(t, 1024)
 	now, err := Now()
 	must(t, err)
-	old, _ := pair(maps.FlowTable, model.UDP, 5001, now-10, 0)
-	soon, _ := pair(maps.FlowTable, model.UDP, 5002, now, 0)
+	old, _ := pair(maps.FlowDatagrams, model.UDP, 5001, now-10, 0)
+	soon, _ := pair(maps.FlowDatagrams, model.UDP, 5002, now, 0)
 	r.write(old)
 	r.write(soon)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
