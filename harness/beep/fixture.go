@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/src/model"
@@ -16,7 +17,7 @@ type Service struct {
 	Proto      model.Proto
 	Port       uint16        // that clients dial
 	TargetPort uint16        // that the pods listen on; 0 is Port
-	Pods       []string      // none makes fronts that have no endpoint
+	Pods       []string      // and nodes, of which hostNetwork pods have the address; none makes fronts without endpoint
 	Affinity   bool          // sessionAffinity: ClientIP
 	Timeout    int           // of the affinity, in seconds; 0 is the default
 	Sources    []string      // ranges of clients; nil is everybody, and an empty list nobody
@@ -32,9 +33,12 @@ func Fixtures(plan *topo.Plan, node string, underlay topo.Families, services []S
 	fixtures := nodeFixtures(plan, node, underlay)
 	for _, service := range services {
 		for _, name := range service.Pods {
-			if plan.Pod(name).Node == node {
+			if homeOf(plan, name) == node {
 				for _, addr := range plan.Addrs(name) {
-					fixtures = append(fixtures, "target="+service.socket(addr, service.targetPort()).String())
+					target := "target=" + service.socket(addr, service.targetPort()).String()
+					if !slices.Contains(fixtures, target) { // another service may have it, too
+						fixtures = append(fixtures, target)
+					}
 				}
 			}
 		}
@@ -44,6 +48,14 @@ func Fixtures(plan *topo.Plan, node string, underlay topo.Families, services []S
 		}
 	}
 	return fixtures
+}
+
+// homeOf is the node where an endpoint runs: a pod's, or the node itself.
+func homeOf(plan *topo.Plan, name string) string {
+	if pod := plan.Pod(name); pod != nil {
+		return pod.Node
+	}
+	return name
 }
 
 // nodeFixtures are the tunnel addresses of the node and of all others.
@@ -83,7 +95,7 @@ func frontFixtures(plan *topo.Plan, node string, underlay topo.Families, service
 			continue
 		}
 		endpoint := model.Endpoint{Addr: addr, Port: service.targetPort()}
-		if host := plan.Pod(pod).Node; host != node {
+		if host := homeOf(plan, pod); host != node {
 			endpoint.Peer = tunnelAddr(plan, host, underlay, front)
 		}
 		fixtures = append(fixtures, fmt.Sprintf("%s,%s%s", name, endpoint, suffix))

@@ -99,6 +99,8 @@ var _ = Describe("Every drop has its reason", func() {
 		gso,
 		dropped("a tunnel from a stranger", "unknown-peer", ingress, fromPeer,
 			func(n *node) { n.target("tcp/" + at(here, podPort)) }),
+		dropped("a tunnel from this node's own address", "unknown-peer", ingress,
+			tunnel(self, self, packet.Forward(at(here, podPort)), inner...), trusted),
 		dropped("a returned packet from a stranger", "unknown-peer", ingress, returned, nil),
 		dropped("an endpoint on a node that is no peer", "unknown-peer", ingress, toFront, func(n *node) {
 			web(n)

@@ -188,6 +188,30 @@ var _ = Describe("The four walks of a packet", func() {
 	}
 })
 
+var _ = Describe("An endpoint with its node's own address, as a hostNetwork pod has", func() {
+	for _, w := range walks() {
+		w.here = w.front // this node's address of the flow's family
+		It("is reached through the tunnel, and its answer goes back there: "+w.String(), Label("bpf"), func() {
+			n := newNode()
+			n.allow(w.peer)
+			n.target(w.hereName())
+			payload := packet.Payload(33)
+			there := sentence{
+				in:      w.forward(w.peer, w.self, at(w.here, podPort), packet.IP(w.client, w.frontOfPeer()), w.request, payload),
+				out:     frame(packet.IP(w.client, w.here), w.atPod, payload),
+				verdict: progrun.Pass,
+			}
+			there.expect(n, n.run(ingress, there.in))
+			back := sentence{at: egress,
+				in:      frame(packet.IP(w.here, w.client), w.fromPod, payload),
+				out:     w.back(w.self, w.peer, packet.IP(w.frontOfPeer(), w.client), w.reply, payload),
+				except:  []string{"udp.sport"},
+				verdict: progrun.Redirect}
+			back.expect(n, n.run(egress, back.in))
+		})
+	}
+})
+
 // frontOfPeer is the address that the client dialled when the tunnel comes from the peer.
 func (w walk) frontOfPeer() string {
 	if w.inner == 6 {

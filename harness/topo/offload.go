@@ -30,6 +30,14 @@ func (t *Topology) Offloads(on bool) error {
 	return errors.Join(errs...)
 }
 
+// OffloadsOf is Offloads for the devices of one host or pod: what it hands over, it has finished itself, or has not.
+func (t *Topology) OffloadsOf(name string, on bool) error {
+	if err := setOffloads(t.NS(name), on); err != nil {
+		return fmt.Errorf("offloads of %s: %w", name, err)
+	}
+	return nil
+}
+
 func setOffloads(ns *netns.NS, on bool) error {
 	var handle *ethtool.Ethtool
 	err := ns.Do(func() (err error) {

@@ -46,6 +46,7 @@ var (
 const (
 	web    = 8000 // TCP, an HTTP server
 	bulk   = 8010 // TCP, traffic.ServeTCP
+	again  = 8040 // TCP, another front of the same server
 	echo   = 8000 // UDP, traffic.ServeUDP
 	closed = 8020 // TCP, where no server listens
 	mirror = 8030 // UDP, where a spec may put a server of its own
@@ -73,7 +74,9 @@ func newRig(offload scene.Offload) rig {
 		for _, port := range []uint16{web, bulk, closed} {
 			services = append(services, service(model.TCP, port, w.pod))
 		}
-		services = append(services, service(model.UDP, echo, w.pod), service(model.UDP, mirror, w.pod))
+		second := service(model.TCP, again, w.pod)
+		second.TargetPort = target(bulk)
+		services = append(services, second, service(model.UDP, echo, w.pod), service(model.UDP, mirror, w.pod))
 	}
 	r.Beep(beep.Options{Services: services})
 	return r

@@ -68,6 +68,40 @@ var _ = Describe("families mixed", Label("netns"), func() {
 				r.expectClean()
 			})
 
+			It("where an endpoint has its node's own address, as a hostNetwork pod does", func() {
+				r := rig{scene.New(GinkgoT(), topo.TwoNodes(topo.Options{}), offload)}
+				Expect(r.Evidence.CaptureAll()).To(Succeed())
+				const own = port + 1000 // what it listens on is not what clients dial
+				over := map[uint16]topo.Families{port: topo.V4, port + 1: topo.V6}
+				r.serve("node-b", own)
+				var all []beep.Service
+				for p, underlay := range over {
+					for _, service := range services(p, underlay, "node-b") {
+						service.TargetPort = own
+						all = append(all, service)
+					}
+				}
+				r.Beep(beep.Options{Services: all})
+				for _, node := range []string{"node-a", "node-b"} {
+					for p, underlay := range over {
+						for _, family := range scene.Families {
+							front := r.front(node, family, p)
+							By(front.String())
+							// The client's socket takes no answer but the front's.
+							transfer, err := traffic.Exchange(r.Context(limit), r.NS("client"), front, 1<<20, 1<<20)
+							Expect(err).NotTo(HaveOccurred())
+							Expect(transfer.Server).To(Equal("node-b"))
+							Expect(transfer.Client.Addr()).To(Equal(r.Addr("client", family)))
+							tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), front,
+								traffic.Datagrams{Count: 200, Size: largest(family, underlay)})
+							Expect(err).NotTo(HaveOccurred())
+							Expect(tally.Received).To(Equal(200), "%s", tally)
+						}
+					}
+				}
+				r.expectClean()
+			})
+
 			It("in one cluster: a node of IPv6 only beside one of both", func() {
 				plan := topo.TwoNodes(topo.Options{})
 				is4 := func(prefix netip.Prefix) bool { return prefix.Addr().Is4() }

@@ -90,10 +90,11 @@ func (r rig) toPod(pod string) packet.GeneveHeader {
 // the underlay can make them seem.
 func (r rig) forgeries() (all []forgery) {
 	syn, good := packet.TCP(1024, portLocal).Flags("S"), r.toPod("pod-a1")
-	for _, source := range []string{"192.0.2.99", r.Addr("client", topo.V4).String(), r.Addr("pod-b1", topo.V4).String()} {
+	for _, name := range []string{"router", "client", "pod-b1", "node-a"} {
+		source := r.Addr(name, topo.V4).String()
 		parts := r.tunnel("node-a", "node-b", good, syn)
 		parts[0] = packet.IP(source, r.Addr("node-a", topo.V4).String()).DF()
-		all = append(all, forgery{"from " + source + ", which is no node's", parts, "unknown-peer"})
+		all = append(all, forgery{"from " + source + ", which is no other node's", parts, "unknown-peer"})
 	}
 	for what, header := range map[string]packet.GeneveHeader{
 		"of another version":                good.Version(1),
