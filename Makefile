@@ -102,8 +102,13 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy: kube-binaries
 
+# A prerequisite gets the variables of who asks for it: half a minute of the rig here, and all of it by its own name.
+.PHONY: test-kubeproxy
+test-kubeproxy: RIG_FLAGS := -ginkgo.focus='nftables, offloads on'
+test-kubeproxy: rig-coexist-kubeproxy ## run what rig-coexist-kubeproxy has of nftables with offloads on
+
 .PHONY: test
-test: deps build kube-binaries test-unit test-packet $(addprefix rig-,$(RIGS)) ## run everything: unit, packet, and all rigs
+test: deps build kube-binaries test-unit test-packet $(addprefix rig-,$(RIGS)) test-kubeproxy ## run everything: unit, packet, and all rigs
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
