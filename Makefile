@@ -89,7 +89,7 @@ fuzz: ## give the shipped programs packets that nobody would write, FUZZTIME=1m 
 FORCE:
 
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
-	$(GO) test -p 1 -count=1 -timeout 15m $(RIG_FLAGS) ./rigs/$*
+	$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$* $(RIG_FLAGS)
 
 # Print their figures.
 rig-flood rig-memory: RIG_FLAGS := -v
