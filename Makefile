@@ -112,7 +112,7 @@ test: deps build kube-binaries test-unit test-packet $(addprefix rig-,$(RIGS)) t
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
-demo: deps build ## three nodes, two pods and a client in namespaces: see it work (needs root)
+demo: deps build ## three nodes, two pods and a client in namespaces, fed with manifests: see it work (needs root)
 	$(GO) build -buildvcs=false -o $(BIN)/demo ./rigs/demo
 	$(BIN)/demo
 

@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
 )
@@ -34,16 +33,17 @@ type tally struct {
 
 // ask sends the requests and prints who answered and which client address the server saw.
 func (d *demo) ask(ctx context.Context) error {
+	d.heading("The client dials every one of them.")
 	table := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "THE CLIENT DIALS\tON\tANSWERS COME FROM\tAND SAW AS SOURCE")
 	all := map[string]int{}
 	for _, node := range nodes {
 		for _, family := range families {
-			for _, service := range []beep.Service{web, dns} {
+			for _, service := range []service{web, dns} {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				at := netip.AddrPortFrom(d.topology.Addr(node, family), service.Port)
+				at := netip.AddrPortFrom(d.topology.Addr(node, family), service.port)
 				result, err := d.askFront(ctx, at, service, family)
 				if err != nil {
 					return err
@@ -56,7 +56,7 @@ func (d *demo) ask(ctx context.Context) error {
 				for source := range result.sources {
 					sources = append(sources, source.String())
 				}
-				fmt.Fprintf(table, "%s %s\t%s\t%s\t%s\n", service.Proto, at, node, strings.Join(answers, ", "), strings.Join(sources, ", "))
+				fmt.Fprintf(table, "%s %s\t%s\t%s\t%s\n", service.kind.Proto(), at, node, strings.Join(answers, ", "), strings.Join(sources, ", "))
 			}
 		}
 	}
@@ -70,13 +70,13 @@ func (d *demo) ask(ctx context.Context) error {
 
 // askFront sends the requests through one front and notes what is not as it should be. Only the end of ctx is an
 // error.
-func (d *demo) askFront(ctx context.Context, at netip.AddrPort, service beep.Service, family topo.Families) (tally, error) {
+func (d *demo) askFront(ctx context.Context, at netip.AddrPort, service service, family topo.Families) (tally, error) {
 	result := tally{map[string]int{}, map[netip.Addr]bool{}}
 	client := d.topology.Addr("client", family)
 	for range requests {
 		from := netip.AddrPortFrom(client, firstPort+uint16(d.asked))
 		ask := d.askTCP
-		if service.Proto == dns.Proto {
+		if service == dns {
 			ask = d.askUDP
 		}
 		d.asked++
@@ -85,10 +85,10 @@ func (d *demo) askFront(ctx context.Context, at netip.AddrPort, service beep.Ser
 		case ctx.Err() != nil:
 			return result, ctx.Err()
 		case err != nil:
-			d.problem("%s %s from %s: %v", service.Proto, at, from, err)
+			d.problem("%s %s from %s: %v", service.kind.Proto(), at, from, err)
 			continue
 		case answer.Client != from:
-			d.problem("%s %s: %s saw %s, want %s", service.Proto, at, answer.Server, answer.Client, from)
+			d.problem("%s %s: %s saw %s, want %s", service.kind.Proto(), at, answer.Server, answer.Client, from)
 		}
 		d.answered++
 		result.servers[answer.Server]++

@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 var _ = AfterSuite(func() { require.Report(os.Stdout) })
 
 // limit ends a run of the demo that hangs.
-const limit = 30 * time.Second
+const limit = time.Minute
 
 // binary is the demo as `make demo` builds it.
 var binary string
@@ -52,16 +52,17 @@ var _ = Describe("the demo", Label("netns"), func() {
 		Expect(r.left).To(BeEmpty())
 		for _, text := range []string{
 			"═╦═ lan", "TCP 192.0.2.13:80", "UDP [2001:db8:b::13]:53", "2001:db8:c::10\n",
-			"beep fronts --pin-dir /", "beep flows --pin-dir /", "beep drops --pin-dir /", "unknown-peer",
+			"ipFamilies: [IPv4, IPv6]", "shop/web   192.0.2.11, 2001:db8:b::11, 192.0.2.12, 2001:db8:b::12, 192.0.2.13, 2001:db8:b::13\n",
+			"# beep explain shop/web", "192.0.2.13      node-c  published", "beep fronts --pin-dir /", "beep flows --pin-dir /", "beep drops --pin-dir /", "unknown-peer",
 			"All is as it should be: 48 of 48",
 		} {
 			Expect(r.output).To(ContainSubstring(text))
 		}
-		Expect(strings.Count(r.output, "\n")).To(BeNumerically("<", 90), "about two screens")
+		Expect(strings.Count(r.output, "\n")).To(BeNumerically("<", 130), "about three screens")
 	})
 
 	for _, signal := range []syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
-		for _, line := range []string{"A client, three nodes", "beep runs on each node", "THE CLIENT DIALS", "# beep fronts", "A stranger"} {
+		for _, line := range []string{"A client, three nodes", "beep-controller --manifests", "EXTERNAL-IP", "# beep fronts", "A stranger"} {
 			It("interrupted by "+signal.String()+" at "+line+": leaves nothing behind", func() {
 				sent := false
 				r := run(func(p *os.Process, output string) bool {

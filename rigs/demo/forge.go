@@ -27,7 +27,7 @@ const (
 
 // forge sends a packet that looks like another node's tunnel, to a pod, and shows that it is dropped and why.
 func (d *demo) forge(ctx context.Context) error {
-	target := netip.AddrPortFrom(d.topology.Addr("pod-b1", topo.V4), web.TargetPort)
+	target := netip.AddrPortFrom(d.topology.Addr("pod-b1", topo.V4), uint16(web.kind))
 	d.heading("A stranger, %s, sends node-b a tunnel packet for %s, well formed in every byte.", stranger, target)
 	if err := d.sendForged(target); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *demo) sendForged(target netip.AddrPort) error {
 		return err
 	}
 	return raw.Send(packet.Build(packet.Eth(from, to), packet.IP(stranger, node).DF(), packet.Outer(50000),
-		packet.Forward(target.String()), packet.IP(client, node).DF(), packet.TCP(50001, web.Port).Flags("S").MSS(1400)))
+		packet.Forward(target.String()), packet.IP(client, node).DF(), packet.TCP(50001, web.port).Flags("S").MSS(1400)))
 }
 
 // mac is the link-layer address of a host's eth0.

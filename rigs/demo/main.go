@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows beep at work in about two screens: three nodes, two pods and a client as network namespaces,
-// requests over both families and both protocols, and a forged tunnel packet. Invariant: it leaves nothing behind,
+// Command demo shows beep at work in about three screens: three nodes, two pods and a client as network namespaces,
+// manifests that become fronts, requests over both families and both protocols, and a forged tunnel packet. Invariant: it leaves nothing behind,
 // neither when it ends nor when it is interrupted, and its exit code is 0 only if all was as it should be.
 package main
 
@@ -21,14 +21,19 @@ import (
 	"github.com/beep-lb/beep/harness/fronts"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
-	"github.com/beep-lb/beep/src/model"
 )
 
-// The services: one of each protocol, by both pods.
+// service is what the demo asks a Service of the manifests for.
+type service struct {
+	kind fronts.Kind
+	port uint16
+}
+
+// The Services: one of each protocol, by both pods.
 var (
 	pods     = []string{"pod-a1", "pod-b1"}
-	web      = beep.Service{Proto: model.TCP, Port: 80, TargetPort: uint16(fronts.HTTP), Pods: pods}
-	dns      = beep.Service{Proto: model.UDP, Port: 53, TargetPort: uint16(fronts.Datagram), Pods: pods}
+	web      = service{fronts.HTTP, 80}
+	dns      = service{fronts.Datagram, 53}
 	nodes    = []string{"node-a", "node-b", "node-c"}
 	families = []topo.Families{topo.V4, topo.V6}
 )
@@ -61,6 +66,7 @@ func main() {
 type demo struct {
 	out             io.Writer
 	topology        *topo.Topology
+	dir             string // of the manifests
 	echoes          map[string][]*traffic.Echo
 	daemons         map[string]*beep.Daemon
 	asked, answered int
@@ -76,7 +82,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		d.draw, d.serve, d.start, d.ask, d.showFronts, d.showFlows, d.forge, d.judge,
+		d.draw, d.serve, d.start, d.control, d.ask, d.showFronts, d.explain, d.showFlows, d.forge, d.judge,
 	} {
 		if ctx.Err() != nil {
 			return nil
@@ -89,12 +95,12 @@ func (d *demo) show(ctx context.Context) (err error) {
 	return nil
 }
 
-// close removes all that was made: namespaces, and with them processes, devices and pins.
+// close removes all that was made: namespaces, and with them processes, devices and pins; and then the manifests.
 func (d *demo) close() error {
 	if d.topology == nil {
 		return nil
 	}
-	return d.topology.Close()
+	return errors.Join(d.topology.Close(), d.removeManifests())
 }
 
 // plan is three nodes, of which the last has no pod: whoever dials it is served by another node.
@@ -116,10 +122,7 @@ func (d *demo) serve(context.Context) (err error) {
 }
 
 func (d *demo) start(context.Context) (err error) {
-	d.daemons, err = beep.LaunchAll(d.topology, beep.Options{Services: []beep.Service{web, dns}})
-	if err == nil {
-		d.heading("beep runs on each node. Each node address serves TCP port %d and UDP port %d by both pods.", web.Port, dns.Port)
-	}
+	d.daemons, err = beep.LaunchAll(d.topology, beep.Options{Controlled: true})
 	return err
 }
 

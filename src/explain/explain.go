@@ -48,8 +48,9 @@ type Statement struct {
 type Answer struct {
 	// By is the node whose controller answers, for which the endpoints are judged.
 	By string `json:"by"`
-	// Publisher is the node that publishes; empty if none is known.
+	// Publisher is the node that publishes; empty if none is known, or if all is read from manifests.
 	Publisher string `json:"publisher"`
+	Manifests bool   `json:"manifests"`
 	// Warnings say what may make the rest wrong.
 	Warnings []string `json:"warnings"`
 	// Service or Node is what was asked for; the other one is nil.
@@ -100,7 +101,7 @@ func Explain(facts Facts, name string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{By: facts.Self.Node, Publisher: facts.Publisher, Warnings: append([]string{}, facts.Warnings...)}
+	answer := Answer{By: facts.Self.Node, Publisher: facts.Publisher, Manifests: facts.Manifests, Warnings: append([]string{}, facts.Warnings...)}
 	if service != nil {
 		answer.Service = explainService(facts, service)
 	} else {

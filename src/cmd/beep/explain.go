@@ -44,7 +44,7 @@ func (c console) explainService(answer explain.Answer) error {
 	fmt.Fprintf(c.out, "service   %s\n", service.Name)
 	fmt.Fprintf(c.out, "served    %s\n", yesNo(service.Served))
 	c.because(service.Why)
-	fmt.Fprintf(c.out, "publisher %s\n", orNone(answer.Publisher))
+	fmt.Fprintf(c.out, "publisher %s\n", publisher(answer))
 	var ports, addresses, endpoints [][]string
 	for _, p := range service.Ports {
 		ports = append(ports, []string{p.Port, yesNo(p.Served), sentences(p.Why)})
@@ -75,7 +75,7 @@ func (c console) explainNode(answer explain.Answer) error {
 	fmt.Fprintf(c.out, "node      %s\n", node.Name)
 	fmt.Fprintf(c.out, "listable  %s\n", yesNo(node.Listable))
 	c.because(node.Why)
-	fmt.Fprintf(c.out, "publisher %s\n", orNone(answer.Publisher))
+	fmt.Fprintf(c.out, "publisher %s\n", publisher(answer))
 	fmt.Fprintf(c.out, "addresses internal %s; external %s\n",
 		list(node.InternalIPs, netip.Addr.String), list(node.ExternalIPs, netip.Addr.String))
 	fmt.Fprintf(c.out, "pods      %s\n", list(node.PodCIDRs, netip.Prefix.String))
@@ -97,6 +97,14 @@ func (c console) explainNode(answer explain.Answer) error {
 		services = append(services, []string{s.Name, strings.Join(s.Addresses, ","), sentences(s.Why)})
 	}
 	return c.part("", "SERVICE LISTS WHY", services)
+}
+
+// publisher is who writes the Services' statuses.
+func publisher(answer explain.Answer) string {
+	if answer.Manifests {
+		return "every node by itself, into its status file beside the manifests"
+	}
+	return orNone(answer.Publisher)
 }
 
 // part prints a table after an empty line and a heading, if it has rows.
