@@ -56,7 +56,8 @@ func (d *demo) ask(ctx context.Context) error {
 				for source := range result.sources {
 					sources = append(sources, source.String())
 				}
-				fmt.Fprintf(table, "%s %s\t%s\t%s\t%s\n", service.kind.Proto(), at, node, strings.Join(answers, ", "), strings.Join(sources, ", "))
+				fmt.Fprintf(table, "%s %s\t%s\t%s\t%s\n", service.kind.Proto(), at, node,
+					strings.Join(answers, ", "), strings.Join(sources, ", "))
 			}
 		}
 	}

@@ -97,7 +97,8 @@ type controller struct {
 
 func (d *demo) startController(binary, node string) (*controller, error) {
 	c := &controller{node: node, readyFile: d.readyFile(node)}
-	cmd := exec.Command(binary, "--node-name", node, "--pin-dir", d.daemons[node].PinDir(), "--manifests", d.dir, "--ready-file", c.readyFile)
+	cmd := exec.Command(binary, "--node-name", node, "--pin-dir", d.daemons[node].PinDir(), "--manifests", d.dir,
+		"--ready-file", c.readyFile)
 	cmd.Stdout, cmd.Stderr = &c.log, &c.log
 	var err error
 	c.process, err = d.topology.NS(node).Start(cmd)

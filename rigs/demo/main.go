@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows beep at work in about three screens: three nodes, two pods and a client as network namespaces,
-// manifests that become fronts, requests over both families and both protocols, and a forged tunnel packet. Invariant: it leaves nothing behind,
-// neither when it ends nor when it is interrupted, and its exit code is 0 only if all was as it should be.
+// manifests that become fronts, requests over both families and both protocols, and a forged tunnel packet. Invariant:
+// it leaves nothing behind, neither when it ends nor when it is interrupted, and its exit code is 0 only if all was as
+// it should be.
 package main
 
 import (

@@ -101,7 +101,8 @@ func Explain(facts Facts, name string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{By: facts.Self.Node, Publisher: facts.Publisher, Manifests: facts.Manifests, Warnings: append([]string{}, facts.Warnings...)}
+	answer := Answer{By: facts.Self.Node, Publisher: facts.Publisher, Manifests: facts.Manifests,
+		Warnings: append([]string{}, facts.Warnings...)}
 	if service != nil {
 		answer.Service = explainService(facts, service)
 	} else {
