@@ -72,6 +72,7 @@ type term struct {
 	restraint *restraint
 	events    *Events
 	roster    *roster
+	listing   *listing
 	memory    compile.Memory
 	// heldSince is when the mass loss began that is held; zero if there is none.
 	heldSince time.Time
@@ -84,7 +85,7 @@ type term struct {
 func (p *Publisher) newTerm(changed func()) *term {
 	return &term{
 		Publisher: p, witness: newWitness(time.Now, changed), restraint: newRestraint(time.Now),
-		events: NewEvents(p.Client.CoreV1(), p.Node), contested: map[string]Event{},
+		events: NewEvents(p.Client.CoreV1(), p.Node), contested: map[string]Event{}, listing: newListing(),
 		roster: &roster{leases: p.Client.CoordinationV1().Leases(p.Namespace), now: time.Now},
 	}
 }
@@ -95,7 +96,7 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 	if !complete {
 		return time.Time{}, nil
 	}
-	leases, again, complete := t.witness.leases(snapshot.Nodes, listed(snapshot))
+	leases, again, complete := t.witness.leases(snapshot.Nodes, t.listing.take(snapshot.Services))
 	if !complete {
 		return time.Time{}, nil
 	}
@@ -111,7 +112,8 @@ func (t *term) publish(ctx context.Context) (again time.Time, err error) {
 	published, reasons := compile.Publication(snapshot, leases, t.How, t.memory)
 	t.memory = published.Memory
 	// Before any status: whoever comes after a publisher that is lost in between must know what that one listed.
-	at, rosterErr := t.roster.write(ctx, attachedOf(snapshot.Nodes, t.witness.attached()), toRecall(t.memory.Known, published.Statuses))
+	attached, known := attachedOf(snapshot.Nodes, t.witness.attached()), t.listing.toRecall(t.memory.Known, published.Statuses)
+	at, rosterErr := t.roster.write(ctx, attached, known)
 	sooner(at)
 	sooner(t.hold(published.Held))
 	t.Observe.Published(len(published.Memory.Live), len(published.Held))
@@ -278,19 +280,6 @@ func contest(service *model.Service) Event {
 	return Event{OfService(service), compile.ForeignStatus.String(), "contested", fmt.Sprintf(
 		"Service %s: somebody undoes what beep writes to status.loadBalancer, which it now writes ever more rarely; "+
 			"have beep alone write it (disable the other load balancer), or give the Service its loadBalancerClass", service.ObjectKey)}
-}
-
-// listed are the addresses in any status.
-func listed(snapshot model.Snapshot) map[netip.Addr]bool {
-	addrs := map[netip.Addr]bool{}
-	for _, service := range snapshot.Services {
-		for _, entry := range service.Ingress {
-			if addr, err := netip.ParseAddr(entry.IP); err == nil {
-				addrs[addr.Unmap()] = true
-			}
-		}
-	}
-	return addrs
 }
 
 func texts(ingress []model.Ingress) []string {

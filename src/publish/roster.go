@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"github.com/beep-lb/beep/src/compile"
 	"github.com/beep-lb/beep/src/model"
 )
 
@@ -121,20 +120,6 @@ func cut(list string, limit int) string {
 		return list
 	}
 	return list[:max(0, strings.LastIndexByte(list[:limit+1], ','))]
-}
-
-// toRecall are the known addresses that a status lists, or will when it is written: one that no status lists is
-// nobody's to mistake for somebody else's. They are sorted, as known is.
-func toRecall(known []netip.Addr, statuses []compile.Status) []netip.Addr {
-	listed := map[netip.Addr]bool{}
-	for _, status := range statuses {
-		for _, entry := range slices.Concat(status.Service.Ingress, status.Ingress) {
-			if addr, err := netip.ParseAddr(entry.IP); err == nil {
-				listed[addr.Unmap()] = true
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(known), func(addr netip.Addr) bool { return !listed[addr] })
 }
 
 // attachedOf are the names of the Nodes whose Lease says that they are attached, sorted.

@@ -5,7 +5,6 @@ package publish
 import (
 	"context"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/beep-lb/beep/src/compile"
 	"github.com/beep-lb/beep/src/model"
 )
 
@@ -69,17 +67,6 @@ func TestTheRosterIsCutAtAComma(t *testing.T) {
 		if got := cut(list, 5); got != want {
 			t.Errorf("%q is cut to %q, want %q", list, got, want)
 		}
-	}
-}
-
-func TestOnlyListedAddressesAreToRecall(t *testing.T) {
-	known := []netip.Addr{nodeAddr(1), nodeAddr(2), nodeAddr(3)}
-	got := toRecall(known, []compile.Status{{
-		Service: &model.Service{Ingress: []model.Ingress{{IP: "192.0.2.1"}, {IP: "192.0.2.9"}, {Hostname: "elsewhere.example"}}},
-		Ingress: []model.Ingress{{IP: "::ffff:192.0.2.3"}},
-	}})
-	if want := []netip.Addr{nodeAddr(1), nodeAddr(3)}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 
