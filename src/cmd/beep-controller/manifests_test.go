@@ -163,18 +163,32 @@ func TestAServiceThatDoesNotFitIsToldAndHoldsUpNobody(t *testing.T) {
 
 func TestCommandLinesThatAreRefused(t *testing.T) {
 	m := newMachine(t)
+	kubeconfig := func(user string) string {
+		path := filepath.Join(t.TempDir(), "kubeconfig")
+		text := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],
+			clusters: [{name: k, cluster: {server: "https://192.0.2.9:6443"}}], users: [{name: u, user: ` + user + `}]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	for _, tt := range []struct {
 		args []string
 		code int
 		want string
 	}{
+		{[]string{"--kubeconfig", "/nowhere"}, 1, `beep-controller: --kubeconfig (KUBECONFIG) "/nowhere": open /nowhere: no such file`},
+		{[]string{"--kubeconfig", t.TempDir()}, 1, ": is a directory"},
+		{[]string{"--kubeconfig", kubeconfig("{token: secret}")}, 1, "no X.509 client certificate in the current context: set client-certificate and client-key"},
+		{[]string{"--kubeconfig", kubeconfig("{client-certificate: /gone, client-key: /gone}")}, 1, "/gone"},
+		{[]string{"--kubeconfig="}, 1, "no --kubeconfig (KUBECONFIG) is given, and this is no pod with a service account"},
 		{[]string{"--manifests", "/nowhere"}, 1, "beep-controller: read manifests: open /nowhere: no such file or directory\n"},
 		{[]string{"--pod-cidr=10.42.1.0/24,10.42.2.0/24"}, 1, `beep-controller: --pod-cidr "10.42.2.0/24": is IPv4`},
 		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
 		{[]string{"--metrics-addr=192.0.2.77:9963"}, 1, "choose another --metrics-addr"},
 		{[]string{"--version"}, 0, "v0-test\n"},
 	} {
-		p := m.start("beep-controller", append([]string{"--node-name=a"}, tt.args...)...)
+		p := m.start("beep-controller", append([]string{"--node-name=a", "--ready-file", m.readyFile}, tt.args...)...)
 		<-p.Done()
 		code := 0
 		var exit *exec.ExitError
