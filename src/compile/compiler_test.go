@@ -116,6 +116,7 @@ func changeLeases(t *rapid.T, s *scenario) {
 	case what == 0:
 		other := drawScenario(t)
 		s.max, s.mode = other.max, other.mode
+		s.rules.ReservedPorts = []compile.PortRange{{Proto: model.TCP, First: rapid.SampledFrom([]uint16{22, 80}).Draw(t, "reserved"), Last: 80}}
 	case what == 1:
 		s.memory.Known = addrs([]string{"198.18.0.1"})
 	case what <= 3 && len(s.leases) > 0:

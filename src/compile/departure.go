@@ -97,10 +97,15 @@ type presence map[netip.Addr]pods
 // presences reads the slices, only for the addresses that are among the given ones if there are any.
 func presences(of []*model.Slice, only presence) presence {
 	present := presence{}
+	among := func(addr netip.Addr) bool { return only[addr] != nil }
+	if len(only) == 1 { // as a rule, and a comparison is quicker than a look-up
+		the := only.addrs()[0]
+		among = func(addr netip.Addr) bool { return addr == the }
+	}
 	for _, slice := range of {
 		for i := range slice.Endpoints {
 			endpoint := &slice.Endpoints[i]
-			if !endpoint.Addr.IsValid() || only != nil && only[endpoint.Addr] == nil {
+			if !endpoint.Addr.IsValid() || only != nil && !among(endpoint.Addr) {
 				continue
 			}
 			here := present[endpoint.Addr]

@@ -19,6 +19,29 @@ type precedent struct {
 	listable []*listable
 	known    map[netip.Addr]bool
 	services map[*model.Service]verdict
+	assigned *assignment
+}
+
+// assignment is who owns which port, by the Services that it was made of.
+type assignment struct {
+	rules    Rules
+	services map[*model.Service]bool
+	ports    map[*model.Service][]portVerdict
+	refusals []Reason
+}
+
+// assignment gives the ports away, or takes over what came of it before if it was for the same Services.
+func (before *precedent) assignment(rules Rules, services []*model.Service) *assignment {
+	if before != nil && len(before.assigned.services) == len(services) && reflect.DeepEqual(before.assigned.rules, rules) &&
+		!slices.ContainsFunc(services, func(s *model.Service) bool { return !before.assigned.services[s] }) {
+		return before.assigned
+	}
+	a := &assignment{rules: rules, services: make(map[*model.Service]bool, len(services))}
+	a.ports = rules.assign(services, func(r Reason) { a.refusals = append(a.refusals, r) })
+	for _, service := range services {
+		a.services[service] = true
+	}
+	return a
 }
 
 // verdict is what one Service came to, and what it came of beside the facts that all share.
@@ -34,7 +57,7 @@ type verdict struct {
 // precedent begins a new one, of the facts that all Services share.
 func (p *publisher) precedent() *precedent {
 	return &precedent{
-		how: p.how, nodes: p.nodes, listable: p.listable,
+		how: p.how, nodes: p.nodes, listable: p.listable, assigned: p.assigned,
 		known:    p.known, // remember may forget some, which no status lists
 		services: make(map[*model.Service]verdict, len(p.ports)),
 	}

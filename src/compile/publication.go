@@ -103,8 +103,9 @@ func Unpublished(
 // publisher is a snapshot and leases as the elected publisher sees them.
 type publisher struct {
 	cluster
-	how   Publishing
-	ports map[*model.Service][]portVerdict
+	how      Publishing
+	ports    map[*model.Service][]portVerdict
+	assigned *assignment
 	// nodes that may be published, by name.
 	listable []*listable
 	// external says whether any Node of the cluster has an ExternalIP of the family.
@@ -130,12 +131,14 @@ func (p *publisher) note(r Reason) { p.reasons = append(p.reasons, r) }
 
 func newPublisher(snapshot model.Snapshot, leases []*model.Lease, how Publishing, memory Memory) *publisher {
 	p := &publisher{
-		cluster:  newCluster(snapshot, how.PodCIDRs),
+		cluster:  newCluster(model.Snapshot{Nodes: snapshot.Nodes}, how.PodCIDRs),
 		how:      how,
 		external: map[model.Family]bool{},
 		known:    map[netip.Addr]bool{},
 	}
-	p.ports = how.assign(snapshot.Services, p.note)
+	p.assigned = memory.last.assignment(how.Rules, snapshot.Services)
+	p.ports = p.assigned.ports
+	p.reasons = append(p.reasons, p.assigned.refusals...)
 	byNode := make(map[string]*model.Lease, len(leases))
 	for _, lease := range leases {
 		byNode[lease.Node] = lease
@@ -148,6 +151,7 @@ func newPublisher(snapshot model.Snapshot, leases []*model.Lease, how Publishing
 			p.external[family] = p.external[family] || first(node.ExternalIPs, family).IsValid()
 		}
 	}
+	p.addPods(snapshot)
 	p.know(memory.Known)
 	p.hold(snapshot, byNode, memory)
 	for _, node := range snapshot.Nodes {
@@ -155,6 +159,24 @@ func newPublisher(snapshot model.Snapshot, leases []*model.Lease, how Publishing
 	}
 	slices.SortFunc(p.listable, func(a, b *listable) int { return cmp.Compare(a.Name, b.Name) })
 	return p
+}
+
+// addPods adds the slices of the Services that care who has a pod.
+func (p *publisher) addPods(snapshot model.Snapshot) {
+	care := map[model.ObjectKey]bool{}
+	for _, service := range snapshot.Services {
+		if service.ExternalLocal {
+			care[service.ObjectKey] = true
+		}
+	}
+	if len(care) == 0 {
+		return
+	}
+	for _, slice := range snapshot.Slices {
+		if care[serviceOf(slice)] {
+			p.addSlice(slice)
+		}
+	}
 }
 
 func (p *publisher) know(addrs []netip.Addr) {
