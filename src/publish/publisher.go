@@ -144,13 +144,10 @@ func (t *term) complain(ctx context.Context, err error) error {
 	return err
 }
 
-// recall reads the roster if it is to be read: at the beginning, and after a write that failed.
+// recall reads the roster if it is time to.
 func (t *term) recall(ctx context.Context) error {
-	if t.roster.held != nil {
-		return nil
-	}
 	known, err := t.roster.recall(ctx)
-	if err != nil {
+	if err != nil || len(known) == 0 {
 		return err
 	}
 	known = append(known, t.memory.Known...)

@@ -37,6 +37,8 @@ const (
 	// rosterEvery is the shortest time between two writes of which nodes are attached: in a cluster that starts they
 	// come one by one, and every node reads every write.
 	rosterEvery = time.Second
+	// lookAtRoster is how often the publisher reads what it has written: somebody may have removed it.
+	lookAtRoster = time.Minute
 )
 
 // roster keeps the Lease for one term.
@@ -46,12 +48,15 @@ type roster struct {
 
 	// held is the Lease as it was last read or written; nil if it is to be read.
 	held *coordinationv1.Lease
-	// written is when it was last written.
-	written time.Time
+	// read and written are when.
+	read, written time.Time
 }
 
-// recall reads what the publisher before knew.
-func (r *roster) recall(ctx context.Context) ([]netip.Addr, error) {
+// recall reads what the publisher before knew: at the beginning, after a write that failed, and else once a minute.
+func (r *roster) recall(ctx context.Context) (known []netip.Addr, err error) {
+	if r.held != nil && r.now().Sub(r.read) < lookAtRoster {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	held, err := r.leases.Get(ctx, RosterLease, metav1.GetOptions{})
@@ -61,7 +66,7 @@ func (r *roster) recall(ctx context.Context) ([]netip.Addr, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read Lease %s: %w", RosterLease, err)
 	}
-	r.held = held
+	r.held, r.read = held, r.now()
 	return knownOf(held), nil
 }
 

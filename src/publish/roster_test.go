@@ -147,6 +147,44 @@ func TestRoster(t *testing.T) {
 		}
 	})
 
+	t.Run("one that somebody removed, or wrote into, is as it was within a minute", func(t *testing.T) {
+		clock := time.Now()
+		leases := s.Client.CoordinationV1().Leases("default")
+		r := &roster{leases: leases, now: func() time.Time { return clock }}
+		publish := func() (version string) {
+			t.Helper()
+			_, err := r.recall(t.Context())
+			if err == nil {
+				_, err = r.write(t.Context(), []string{"a"}, []netip.Addr{nodeAddr(1)})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.held.ResourceVersion
+		}
+		first := publish()
+		if again := publish(); again != first {
+			t.Error("written twice")
+		}
+		if err := leases.Delete(t.Context(), RosterLease, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(lookAtRoster)
+		second := publish()
+		held, err := leases.Get(t.Context(), RosterLease, metav1.GetOptions{})
+		if err != nil || held.ResourceVersion != second {
+			t.Fatalf("%v, %v", held, err)
+		}
+		held.Annotations[annotationAttachedNodes] = "b"
+		if _, err := leases.Update(t.Context(), held, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(lookAtRoster)
+		if third := publish(); third == second || r.held.Annotations[annotationAttachedNodes] != "a" {
+			t.Errorf("%v", r.held.Annotations)
+		}
+	})
+
 	t.Run("a publisher knows what the ones before it listed", func(t *testing.T) {
 		for _, node := range nodes {
 			node.end()
