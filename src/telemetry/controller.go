@@ -24,6 +24,7 @@ type Controller struct {
 	swept     *prometheus.CounterVec
 	leftOut   *prometheus.GaugeVec
 	objects   *prometheus.GaugeVec
+	detached  prometheus.Gauge
 	writes    *prometheus.CounterVec
 	leading   prometheus.Gauge
 	published *prometheus.GaugeVec
@@ -45,6 +46,7 @@ func NewController(version string, ready func() error) *Controller {
 		swept:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: departedName, Help: departedHelp}, []string{"kind"}),
 		leftOut:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: leftOutName, Help: leftOutHelp}, []string{"reason"}),
 		objects:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: objectsName, Help: objectsHelp}, []string{"kind"}),
+		detached:  prometheus.NewGauge(prometheus.GaugeOpts{Name: detachedName, Help: detachedHelp}),
 		writes:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: statusWritesName, Help: statusWritesHelp}, []string{"result"}),
 		leading:   prometheus.NewGauge(prometheus.GaugeOpts{Name: leadingName, Help: leadingHelp}),
 		published: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: publishedName, Help: publishedHelp}, []string{"state"}),
@@ -59,7 +61,7 @@ func NewController(version string, ready func() error) *Controller {
 		return 1
 	})
 	c.buildInfo.Set(1)
-	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects,
+	c.registry.MustRegister(c.latency, c.failures, c.steps, c.swept, c.leftOut, c.objects, c.detached,
 		c.writes, c.leading, c.published, c.isReady, c.buildInfo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return c
@@ -93,6 +95,9 @@ func (c *Controller) Known(services, slices, nodes int) {
 	c.objects.WithLabelValues("EndpointSlice").Set(float64(slices))
 	c.objects.WithLabelValues("Node").Set(float64(nodes))
 }
+
+// Detached replaces how many other nodes expect no tunnel.
+func (c *Controller) Detached(nodes int) { c.detached.Set(float64(nodes)) }
 
 // StatusWrite counts one write of a Service's status, by what came of it.
 func (c *Controller) StatusWrite(result string) { c.writes.WithLabelValues(result).Inc() }

@@ -20,6 +20,7 @@ func TestControllerMetrics(t *testing.T) {
 	c.LeftOut(map[string]int{"PortConflict": 3})
 	c.LeftOut(map[string]int{"PortReserved": 2})
 	c.Known(1, 2, 3)
+	c.Detached(4)
 	get := func(path string) (int, string) {
 		response := httptest.NewRecorder()
 		c.Handler().ServeHTTP(response, httptest.NewRequest(http.MethodGet, path, nil))
@@ -29,7 +30,7 @@ func TestControllerMetrics(t *testing.T) {
 	for _, want := range []string{
 		"beep_controller_reconcile_seconds_count 2\n", "beep_controller_reconcile_failures_total 1\n",
 		`beep_controller_steps_total{action="added",object="front"} 1`, `beep_controller_left_out{reason="PortReserved"} 2`,
-		`beep_controller_objects{kind="EndpointSlice"} 2`, "beep_controller_ready 1\n", `version="v1"} 1`,
+		`beep_controller_objects{kind="EndpointSlice"} 2`, "beep_controller_ready 1\n", "beep_controller_detached_nodes 4\n", `version="v1"} 1`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in\n%s", want, body)

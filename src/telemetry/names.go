@@ -42,6 +42,8 @@ const (
 	leftOutHelp         = "Things that are not served, by the reason."
 	objectsName         = "beep_controller_objects"
 	objectsHelp         = "Objects known of the API server or of the manifests."
+	detachedName        = "beep_controller_detached_nodes"
+	detachedHelp        = "Nodes where beep is not known to be attached: their endpoints are used last."
 	statusWritesName    = "beep_controller_status_writes_total"
 	statusWritesHelp    = "Writes of a Service's status, by their result."
 	leadingName         = "beep_controller_leading"

@@ -227,4 +227,9 @@ func TestStartsAndAttachment(t *testing.T) {
 	if err := first.Terminate(); err != nil {
 		t.Error(err)
 	}
+	for _, line := range []string{"are used last\" nodes=node-b\n", "beep is attached on every node"} {
+		if got := strings.Count(first.Log(), line); got != 1 {
+			t.Errorf("%d lines say %s:\n%s", got, line, first.Log())
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,8 @@ type worker struct {
 	// fault is what that run failed with.
 	fault atomic.Pointer[error]
 
+	// detached are the names of the nodes that expect no tunnel, as they were last told.
+	detached string
 	compiler compile.Compiler
 	reasons  map[compile.Reason]bool
 	// failure is the last one, and failed when it was logged: one that goes on is logged once in a while.
@@ -67,6 +70,7 @@ func (w *worker) run(context.Context) (again time.Time, err error) {
 	if w.mark != nil {
 		snapshot.Nodes = w.mark(snapshot.Nodes)
 	}
+	w.tellDetached(snapshot.Nodes)
 	w.seen.Store(&snapshot)
 	start := time.Now()
 	again, err = w.apply(snapshot)
@@ -82,6 +86,27 @@ func (w *worker) run(context.Context) (again time.Time, err error) {
 		w.log.Info("ready: the maps are as desired")
 	}
 	return again, errors.Join(err, readyErr)
+}
+
+// tellDetached counts the nodes that expect no tunnel, and logs when they are others.
+func (w *worker) tellDetached(nodes []*model.Node) {
+	var names []string
+	for _, node := range nodes {
+		if node.Detached && node.Name != w.self.Node {
+			names = append(names, node.Name)
+		}
+	}
+	w.told.Detached(len(names))
+	slices.Sort(names)
+	text := strings.Join(names, " ")
+	switch {
+	case text == w.detached:
+	case text == "":
+		w.log.Info("beep is attached on every node")
+	default:
+		w.log.Info("endpoints on nodes where beep is not known to be attached are used last", "nodes", text)
+	}
+	w.detached = text
 }
 
 // apply makes the maps as the snapshot asks.
