@@ -99,9 +99,9 @@ func (w *worker) tellDetached(nodes []*model.Node) {
 	w.told.Detached(len(names))
 	slices.Sort(names)
 	text := strings.Join(names, " ")
-	switch {
-	case text == w.detached:
-	case text == "":
+	switch text {
+	case w.detached:
+	case "":
 		w.log.Info("beep is attached on every node")
 	default:
 		w.log.Info("endpoints on nodes where beep is not known to be attached are used last", "nodes", text)
