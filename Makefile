@@ -12,7 +12,7 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster-scale
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -92,7 +92,7 @@ rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root
 	$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$* $(RIG_FLAGS)
 
 # Print their figures.
-rig-flood rig-memory: RIG_FLAGS := -v
+rig-flood rig-memory rig-cluster-scale: RIG_FLAGS := -v
 
 # Minutes the first time, nothing after that. Kept in the user's cache, not here: other checkouts share them.
 .PHONY: kube-binaries
@@ -100,7 +100,7 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 	harness/kube/binaries/build
 
 # A prerequisite alone; the recipe is that of rig-%.
-rig-coexist-kubeproxy: kube-binaries
+rig-coexist-kubeproxy rig-cluster-scale: kube-binaries
 
 # A prerequisite gets the variables of who asks for it: half a minute of the rig here, and all of it by its own name.
 .PHONY: test-kubeproxy
