@@ -51,9 +51,14 @@ var _ = Describe("in bulk, from a client through one node to a pod on the other"
 						r, echo := newPair(offload, inner, outer)
 						sizes := []int{traffic.MinDatagram, 512, 1200, largest(inner, outer)}
 						from := netip.AddrPortFrom(r.Addr("client", inner), 40000)
-						answered := func() int64 { return int64(echo.Count().Answered) }
 						var ended atomic.Bool
 						var sending errgroup.Group
+						answered := func() int64 {
+							if ended.Load() {
+								Expect(sending.Wait()).To(Succeed())
+							}
+							return int64(echo.Count().Answered)
+						}
 						started := time.Now()
 						sending.Go(func() error {
 							defer ended.Store(true)
