@@ -103,7 +103,7 @@ func (c *controller) open() (*worker, testimony, error) {
 	expect := watch.Expectations{Node: c.flags.NodeName, Serving: c.pins.serving}
 	w := &worker{source: watch.NewCluster(client, expect, c.log)}
 	c.voice = newVoice(c, client, namespace, w.source)
-	w.after = c.voice.say
+	w.after, w.failed = c.voice.say, c.voice.failed
 	return w, c.voice.testimony, nil
 }
 

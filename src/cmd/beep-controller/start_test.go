@@ -224,6 +224,23 @@ func TestStartsAndAttachment(t *testing.T) {
 		s.explained("node-a", "node-b", "listable no", "NodeLeft: its controller was stopped; start it", "tunnels as to any node", "stopped yes")
 		s.fronts("node-a", front, at("node-a"), at("node-b"))
 	})
+
+	t.Run("maps that are gone are an Event of the Node, and its addresses leave", func(t *testing.T) {
+		if err := s.Node("node-a").Datapath.Terminate(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Node("node-a").Datapath.Wipe(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the Event", func(ctx context.Context) error {
+			list, err := s.Control.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + mapRestoreFailed})
+			if err == nil && (len(list.Items) != 1 || list.Items[0].InvolvedObject.Name != "node-a") {
+				err = fmt.Errorf("events: %v", list.Items)
+			}
+			return err
+		})
+		s.explained("node-a", "node-a", "listable no", "NodeNotAttached", "warning the maps are not as desired:")
+	})
 	if err := first.Terminate(); err != nil {
 		t.Error(err)
 	}

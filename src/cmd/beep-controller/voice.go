@@ -5,10 +5,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -38,6 +40,14 @@ type voice struct {
 	news chan struct{}
 	// doubts counts how many looks in a row found the datapath detached.
 	doubts atomic.Int32
+	// trouble is why the maps are not as desired; nil if they are, as far as the Services fit.
+	trouble atomic.Pointer[trouble]
+}
+
+// trouble is a failure that goes on.
+type trouble struct {
+	since time.Time
+	err   error
 }
 
 const (
@@ -45,6 +55,10 @@ const (
 	// row must find that it is not: a device that is made anew is attached again within a moment.
 	lookAtLinks   = 2 * time.Second
 	detachedAfter = 5
+	// troubledAfter is how long the maps may resist before a person must know: an upgrade of beep run takes less.
+	troubledAfter = 15 * time.Second
+	// mapRestoreFailed is the reason of the Event about it.
+	mapRestoreFailed = "MapRestoreFailed"
 )
 
 // newVoice prepares one; beep lives in the namespace unless the flags say otherwise.
@@ -111,6 +125,22 @@ func (v *voice) say(o outcome) error {
 	ring(v.news)
 	v.state()
 	return nil
+}
+
+// failed takes in what a run of the worker failed with; nil if it did not.
+func (v *voice) failed(err error) {
+	was := v.trouble.Load()
+	switch {
+	case err == nil && was == nil:
+		return
+	case err == nil:
+		v.trouble.Store(nil)
+	case was == nil:
+		v.trouble.Store(&trouble{time.Now(), err})
+	default:
+		v.trouble.Store(&trouble{was.since, err})
+	}
+	ring(v.news)
 }
 
 // state has the Lease say how this node is.
@@ -186,19 +216,39 @@ func (v *voice) reasons() []compile.Reason {
 
 // tell writes the Events about this Node: nobody else knows of them.
 func (v *voice) tell(ctx context.Context) (time.Time, error) {
-	last := v.last.Load()
 	about := publish.OfNode(v.self.Node)
+	var events []publish.Event
+	var soon time.Time
+	if last := v.last.Load(); last != nil {
+		events = v.about(about, last)
+	}
+	if now := v.trouble.Load(); now != nil {
+		if soon = now.since.Add(troubledAfter); !time.Now().Before(soon) {
+			soon = time.Time{}
+			events = append(events, publish.Event{About: about, Reason: mapRestoreFailed, Message: fmt.Sprintf(
+				"Node %s: its maps cannot be brought to what the Services ask for: %v; see `beep status` there, and whether beep run runs",
+				v.self.Node, now.err)})
+		}
+	}
+	again, err := v.events.Tell(ctx, events)
+	if again.IsZero() || !soon.IsZero() && soon.Before(again) {
+		again = soon
+	}
+	return again, err
+}
+
+// about makes Events of what a run came to, as far as it is about this Node.
+func (v *voice) about(node corev1.ObjectReference, last *outcome) []publish.Event {
 	var events []publish.Event
 	for _, reason := range last.reasons {
 		if reason.Code.Event() && reason.Node == v.self.Node && reason.Service.Name == "" {
-			events = append(events, publish.EventOf(about, reason))
+			events = append(events, publish.EventOf(node, reason))
 		}
 	}
 	for _, service := range last.refused {
-		reason := compile.Reason{Code: compile.MapFull, Service: service, Node: v.self.Node}
-		event := publish.EventOf(about, reason)
+		event := publish.EventOf(node, compile.Reason{Code: compile.MapFull, Service: service, Node: v.self.Node})
 		event.Key = service.String()
 		events = append(events, event)
 	}
-	return v.events.Tell(ctx, events)
+	return events
 }

@@ -38,6 +38,8 @@ type worker struct {
 	log        *slog.Logger
 	// after, if set, gets what every run came to.
 	after func(outcome) error
+	// failed, if set, gets what every run failed with, but for Services that do not fit; nil if it did not.
+	failed func(error)
 	// seen is the snapshot of the last run; nil before the first.
 	seen atomic.Pointer[model.Snapshot]
 	// fault is what that run failed with.
@@ -47,9 +49,9 @@ type worker struct {
 	detached string
 	compiler compile.Compiler
 	reasons  map[compile.Reason]bool
-	// failure is the last one, and failed when it was logged: one that goes on is logged once in a while.
+	// failure is the last one, and logged is when it was: one that goes on is logged once in a while.
 	failure string
-	failed  time.Time
+	logged  time.Time
 }
 
 // outcome is what one run came to.
@@ -78,14 +80,23 @@ func (w *worker) run(context.Context) (again time.Time, err error) {
 	w.complain(err)
 	w.fault.Store(&err)
 	if err != nil && !onlyCapacity(err) {
+		w.tellFailure(err)
 		w.ready.because(err)
 		return again, err
 	}
+	w.tellFailure(nil)
 	created, readyErr := w.ready.create()
 	if created {
 		w.log.Info("ready: the maps are as desired")
 	}
 	return again, errors.Join(err, readyErr)
+}
+
+// tellFailure passes a failure on. That there is no Node has a reason of its own.
+func (w *worker) tellFailure(err error) {
+	if w.failed != nil && !errors.Is(err, errNodeUnknown) {
+		w.failed(err)
+	}
 }
 
 // tellDetached counts the nodes that expect no tunnel, and logs when they are others.
@@ -198,10 +209,10 @@ func (w *worker) complain(err error) {
 	case err == nil && w.failure != "":
 		w.log.Info("the maps are as desired again")
 		w.failure = ""
-	case err == nil, err.Error() == w.failure && time.Since(w.failed) < patience:
+	case err == nil, err.Error() == w.failure && time.Since(w.logged) < patience:
 	default:
 		w.log.Error("the maps are not as desired, trying on", "error", err)
-		w.failure, w.failed = err.Error(), time.Now()
+		w.failure, w.logged = err.Error(), time.Now()
 	}
 }
 
