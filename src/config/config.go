@@ -128,6 +128,11 @@ type Inspect struct {
 	Output string `name:"output" short:"o" default:"text" placeholder:"FORMAT" help:"text for people, json for programs."`
 }
 
+// Uninstall holds the flag of `beep uninstall`.
+type Uninstall struct {
+	PinDir string `name:"pin-dir" env:"BEEP_PIN_DIR" placeholder:"DIR" help:"Directory on bpffs that holds the pinned maps and links (required)."`
+}
+
 // JSON says that the output is for programs.
 func (i *Inspect) JSON() bool { return i.Output == "json" }
 

@@ -106,6 +106,13 @@ func (i *Inspect) Validate() error {
 	return p.orNil()
 }
 
+// Validate checks the flag of uninstall.
+func (u *Uninstall) Validate() error {
+	var p Problems
+	p.pinDir(u.PinDir)
+	return p.orNil()
+}
+
 func (p *Problems) output(format string) {
 	if format != "text" && format != "json" {
 		p.add("output", "", format, "want text or json")

@@ -12,6 +12,8 @@
 //	beep nodes    this node's tunnel addresses and the peers whose tunnels it accepts
 //	beep targets  the pod sockets that tunnels may deliver to
 //	beep explain  why a Service, its addresses and endpoints, or a Node are as they are; asks the controller
+//	beep node-prep   check what beep needs of the node, and loosen strict reverse-path filtering of the uplinks
+//	beep uninstall   take programs, maps and settings off the node
 //	beep version  what this build is
 //
 // Exit codes: 0, 1 for an error (and for a status that is not healthy), 2 for a wrong command line. An error is one
@@ -44,16 +46,18 @@ const (
 var errUnhealthy = errors.New("not healthy")
 
 type commands struct {
-	Run     runCommand     `cmd:"" help:"Attach to the uplinks, keep them attached, sweep idle flows, serve metrics, until SIGTERM."`
-	Load    loadCommand    `cmd:"" help:"Load, fill and attach once; the programs go on without a process."`
-	Status  statusCommand  `cmd:"" help:"Say whether this node forwards as it should; exit code 0 if so, 1 if not."`
-	Fronts  frontsCommand  `cmd:"" help:"List the fronts and their endpoints."`
-	Flows   flowsCommand   `cmd:"" help:"List the flows."`
-	Drops   dropsCommand   `cmd:"" help:"List what was dropped, and why."`
-	Nodes   nodesCommand   `cmd:"" help:"List this node's tunnel addresses and its peers."`
-	Targets targetsCommand `cmd:"" help:"List the pod sockets of this node that tunnels may deliver to."`
-	Explain explainCommand `cmd:"" help:"Say why a Service, its addresses and endpoints, or a Node are as they are (asks beep-controller)."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Run       runCommand       `cmd:"" help:"Attach to the uplinks, keep them attached, sweep idle flows, serve metrics, until SIGTERM."`
+	Load      loadCommand      `cmd:"" help:"Load, fill and attach once; the programs go on without a process."`
+	Status    statusCommand    `cmd:"" help:"Say whether this node forwards as it should; exit code 0 if so, 1 if not."`
+	Fronts    frontsCommand    `cmd:"" help:"List the fronts and their endpoints."`
+	Flows     flowsCommand     `cmd:"" help:"List the flows."`
+	Drops     dropsCommand     `cmd:"" help:"List what was dropped, and why."`
+	Nodes     nodesCommand     `cmd:"" help:"List this node's tunnel addresses and its peers."`
+	Targets   targetsCommand   `cmd:"" help:"List the pod sockets of this node that tunnels may deliver to."`
+	Explain   explainCommand   `cmd:"" help:"Say why a Service, its addresses and endpoints, or a Node are so (asks beep-controller)."`
+	NodePrep  nodePrepCommand  `cmd:"" help:"Check what beep needs of the node, and loosen strict reverse-path filtering of the uplinks."`
+	Uninstall uninstallCommand `cmd:"" help:"Take programs, maps and settings off the node; beep run must have ended."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
 }
 
 func main() { os.Exit(execute(os.Args[1:], console{os.Stdout, os.Stderr})) }

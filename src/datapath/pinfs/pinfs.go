@@ -102,6 +102,27 @@ func Create(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
+// Check says whether a pin directory could be made at path, and makes nothing: ErrNotBPFFS, mostly.
+func Check(path string) error {
+	path = filepath.Clean(path)
+	existing, err := nearestExisting(path)
+	if err != nil {
+		return err
+	}
+	return checkBPFFS(path, existing)
+}
+
+// Clear unpins everything and removes the directory: the links first, which takes the programs off their devices,
+// then the maps that they used. The caller holds the Lock.
+func (d *Dir) Clear() error {
+	for _, path := range []string{filepath.Join(d.path, linksDir), d.path} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove pins: %w", err)
+		}
+	}
+	return nil
+}
+
 // Path is the directory itself.
 func (d *Dir) Path() string { return d.path }
 
