@@ -4,6 +4,7 @@ package cluster_scale_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -108,6 +109,17 @@ func (r *rig) post(ctx context.Context, from, to int) {
 		return err
 	})
 	r.slices = append(r.slices, posted...)
+}
+
+// remove deletes the Services from a number on, and their EndpointSlices.
+func (r *rig) remove(ctx context.Context, from int) {
+	GinkgoHelper()
+	parallel(ctx, len(r.slices)-from, func(ctx context.Context, i int) error {
+		return errors.Join(
+			r.Control.Client.CoreV1().Services(kube.Namespace).Delete(ctx, serviceName(from+i), metav1.DeleteOptions{}),
+			r.Control.Client.DiscoveryV1().EndpointSlices(kube.Namespace).Delete(ctx, serviceName(from+i), metav1.DeleteOptions{}))
+	})
+	r.slices = r.slices[:from]
 }
 
 // sliceOf is the EndpointSlice of a Service. It has no selector, so that nobody else writes it.
