@@ -12,7 +12,7 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster-scale
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster cluster-scale
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -100,7 +100,7 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 	harness/kube/binaries/build
 
 # A prerequisite alone; the recipe is that of rig-%.
-rig-coexist-kubeproxy rig-cluster-scale: kube-binaries
+rig-coexist-kubeproxy rig-cluster rig-cluster-scale: kube-binaries
 
 # A prerequisite gets the variables of who asks for it: half a minute of the rig here, and all of it by its own name.
 .PHONY: test-kubeproxy

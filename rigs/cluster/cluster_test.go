@@ -122,6 +122,9 @@ func newRig() *rig {
 	_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
+		// The namespace controller ends pods first and Services only when they are gone; the next spec need not see them.
+		all := metav1.ListOptions{}
+		Expect(r.services().DeleteCollection(context.Background(), metav1.DeleteOptions{}, all)).To(Succeed())
 		Expect(namespaces.Delete(context.Background(), r.namespace, metav1.DeleteOptions{})).To(Succeed())
 	})
 	evidence := artifacts.New(GinkgoT(), r.Topology)
