@@ -78,7 +78,7 @@ func (l layout) writes(g Generation) []write {
 func (p *planner) planFront(front model.Front) {
 	want, err := layOut(p.desired.Seed, front.Endpoints)
 	if err != nil {
-		p.faults = append(p.faults, fmt.Errorf("front %s: %w", front.Socket, err))
+		p.refuse(front, fmt.Errorf("front %s: %w", front.Socket, err))
 		return
 	}
 	meta, exists := p.metas[front.Socket]
@@ -103,7 +103,7 @@ func (p *planner) planFront(front model.Front) {
 		return
 	}
 	if err := p.take(needs); err != nil {
-		p.faults = append(p.faults, refusal(front, exists, err))
+		p.refuse(front, refusal(front, exists, err))
 		return
 	}
 	p.room.sources += len(sources.gone)
@@ -152,6 +152,12 @@ func (p *planner) take(needs room) error {
 	return nil
 }
 
+// refuse leaves the front as it is.
+func (p *planner) refuse(front model.Front, err error) {
+	p.faults = append(p.faults, err)
+	p.refused[front.Socket] = true
+}
+
 // refusal is the error of a front that does not fit.
 func refusal(front model.Front, exists bool, full error) error {
 	if exists {
@@ -163,7 +169,7 @@ func refusal(front model.Front, exists bool, full error) error {
 // freeID is the smallest id that no front and no row has. The 32 bits outlast any map.
 func (p *planner) freeID() uint32 {
 	taken := func(id uint32) bool {
-		_, is := p.actual.taken[id]
+		_, is := p.actual.rest.ids[id]
 		return is || p.ids[id]
 	}
 	for taken(p.lowest) {

@@ -37,38 +37,30 @@ func newImage(capacity maps.Sizes, now time.Time) *image {
 
 // difference is the part of a desired state that is not in the maps yet, and the maps without what stays. ok is false
 // if there is no telling: with another seed all differs, and lists that are not sorted cannot be compared.
-func (i *image) difference(desired model.Desired, config maps.Config) (part model.Desired, rest State, ok bool) {
+func (i *image) difference(desired model.Desired, config maps.Config) (part model.Desired, actual State, ok bool) {
 	if desired.Seed != i.desired.Seed || config.Seed != desired.Seed {
-		return part, rest, false
+		return part, actual, false
 	}
 	part = model.Desired{Seed: desired.Seed, Underlay4: desired.Underlay4, Underlay6: desired.Underlay6}
-	rest = State{
-		Config: config, Capacity: i.capacity, taken: i.ids,
+	actual = State{
+		Config: config, Capacity: i.capacity, rest: rest{ids: i.ids, room: i.used},
 		Endpoints: map[maps.EndpointKey]model.Endpoint{}, Rings: map[maps.RingKey][]uint16{},
 	}
-	var common int
-	if part.Peers, rest.Peers, common, ok = apart(desired.Peers, i.desired.Peers, netip.Addr.Compare); !ok {
-		return part, rest, false
+	if part.Peers, actual.Peers, actual.rest.peers, ok = apart(desired.Peers, i.desired.Peers, netip.Addr.Compare); !ok {
+		return part, actual, false
 	}
-	rest.Capacity.NodeAllow -= uint32(common)
-	if part.Targets, rest.Targets, common, ok = apart(desired.Targets, i.desired.Targets, model.Socket.Compare); !ok {
-		return part, rest, false
+	if part.Targets, actual.Targets, actual.rest.targets, ok = apart(desired.Targets, i.desired.Targets, model.Socket.Compare); !ok {
+		return part, actual, false
 	}
-	rest.Capacity.PodTargets -= uint32(common)
 	var old []model.Front
 	if part.Fronts, old, ok = frontsApart(desired.Fronts, i.desired.Fronts); !ok {
-		return part, rest, false
+		return part, actual, false
 	}
-	stays := i.used
 	for _, front := range old {
-		stays.less(i.restore(front, &rest))
+		actual.rest.room.less(i.restore(front, &actual))
 	}
-	rest.Capacity.FrontMeta -= uint32(stays.fronts)
-	rest.Capacity.FrontEndpoints -= uint32(stays.endpoints)
-	rest.Capacity.FrontRing -= uint32(stays.blocks)
-	rest.Capacity.FrontSources -= uint32(stays.sources)
-	i.restoreRetired(&rest)
-	return part, rest, true
+	i.restoreRetired(&actual)
+	return part, actual, true
 }
 
 // restore puts the rows of a front into a State, and returns how many they are. A front that is in the maps could be

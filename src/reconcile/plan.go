@@ -16,9 +16,10 @@ import (
 )
 
 // Plan says what must change, in the order in which it must: the configuration, rows that no front names, who is
-// trusted anew, fronts, who is trusted no more. Fronts go first, then those that lose endpoints or source ranges, then
-// the others in key order, so which front starves in a full map is not a matter of luck. Rows that are as desired are not
-// written. It is pure.
+// trusted anew, fronts, who is trusted no more. Of fronts, those that lose endpoints or source ranges come first, then the
+// others in key order, so which front starves in a full map is not a matter of luck. Fronts go last, so that a Service
+// that moves to another port is served all the time; but first where new ones need their places. Rows that are as
+// desired are not written. It is pure.
 //
 // A front that does not fit is refused whole, and so are peers and targets past the end of their map: the error
 // joins one line for each, wrapping maps.ErrCapacity where a flag would help, and the steps are those of
@@ -31,14 +32,20 @@ func Plan(desired model.Desired, actual State) ([]Step, error) {
 func (p *planner) plan() ([]Step, error) {
 	p.planConfig()
 	p.collect()
-	addPeers, removePeers, err := peers(p.actual.Capacity.NodeAllow).plan(p.desired.Peers, p.actual.Peers)
-	p.faults = append(p.faults, err)
-	addTargets, removeTargets, err := targets(p.actual.Capacity.PodTargets).plan(p.desired.Targets, p.actual.Targets)
-	p.faults = append(p.faults, err)
+	addPeers, removePeers, err := peers(p.actual.Capacity.NodeAllow).plan(p.desired.Peers, p.actual.Peers, p.actual.rest.peers)
+	addTargets, removeTargets, err2 := targets(p.actual.Capacity.PodTargets).plan(p.desired.Targets, p.actual.Targets, p.actual.rest.targets)
+	p.faults = append(p.faults, err, err2)
+	p.cut = err != nil || err2 != nil
 	p.steps = slices.Concat(p.steps, addPeers, addTargets)
-	p.removeFronts()
+	late := p.newFronts() <= p.room.fronts
+	if !late {
+		p.removeFronts()
+	}
 	for _, front := range p.inOrder() {
 		p.planFront(front)
+	}
+	if late {
+		p.removeFronts()
 	}
 	return slices.Concat(p.steps, removePeers, removeTargets), errors.Join(p.faults...)
 }
@@ -63,6 +70,9 @@ type planner struct {
 
 	steps  []Step
 	faults []error
+	// refused are the fronts that stay as they are, and cut says that a list is not as desired.
+	refused map[model.Socket]bool
+	cut     bool
 }
 
 // rows are the keys of one generation.
@@ -83,6 +93,7 @@ func newPlanner(desired model.Desired, actual State) *planner {
 		sources: map[uint32][]netip.Prefix{},
 		ids:     map[uint32]bool{},
 		lowest:  1,
+		refused: map[model.Socket]bool{},
 		room: room{
 			fronts:    int(actual.Capacity.FrontMeta) - len(actual.Fronts),
 			endpoints: int(actual.Capacity.FrontEndpoints) - len(actual.Endpoints),
@@ -90,6 +101,7 @@ func newPlanner(desired model.Desired, actual State) *planner {
 			sources:   int(actual.Capacity.FrontSources) - len(actual.Sources),
 		},
 	}
+	p.room.less(actual.rest.room)
 	for _, meta := range actual.Fronts {
 		p.metas[meta.Socket] = meta
 		p.ids[meta.ID] = true
@@ -206,6 +218,16 @@ func (p *planner) collectRows(g Generation) {
 	p.room.endpoints += len(of.endpoints)
 	p.room.blocks += len(of.blocks)
 	p.add(step)
+}
+
+// newFronts counts the desired fronts that are not there.
+func (p *planner) newFronts() (count int) {
+	for i := range p.desired.Fronts {
+		if _, exists := p.metas[p.desired.Fronts[i].Socket]; !exists {
+			count++
+		}
+	}
+	return count
 }
 
 // removeFronts deletes the fronts that are not desired. Their rows are collected later.

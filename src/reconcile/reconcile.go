@@ -63,44 +63,34 @@ func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
 }
 
 func (r *Reconciler) apply(desired model.Desired) ([]Step, error) {
-	held := r.held()
-	if r.image != nil && r.now().Sub(r.image.read) < ReadAgain {
-		config, err := r.maps.Config()
-		if err != nil {
-			return nil, fmt.Errorf("read CONFIG: %w", err)
-		}
-		if part, rest, ok := r.image.difference(desired, config); ok {
-			rest.Held, rest.Distrust, rest.First = held, r.distrust, r.first()
-			p := newPlanner(part, rest)
-			if steps, err := p.plan(); err == nil {
-				done, err := r.make(steps)
-				r.remember(desired, p, done, err)
-				return done, err
-			}
-			// It does not fit: how many rows are free is told of the whole.
-		}
-	}
-	actual, err := Read(r.maps)
+	part, actual, err := r.look(desired)
 	if err != nil {
 		return nil, err
 	}
-	actual.Held, actual.Distrust, actual.First = held, r.distrust, r.first()
-	r.image = newImage(r.maps.Capacity(), r.now())
-	p := newPlanner(desired, actual)
+	actual.Held, actual.Distrust, actual.First = r.held(), r.distrust, r.first()
+	p := newPlanner(part, actual)
 	steps, refused := p.plan()
 	done, err := r.make(steps)
-	err = errors.Join(refused, err)
-	r.remember(desired, p, done, err)
-	return done, err
+	if err != nil || !r.image.update(desired, p, done, r.retired) {
+		r.image = nil
+	}
+	return done, errors.Join(refused, err)
 }
 
-// remember takes in what was planned and made. After an error nobody knows what the maps hold.
-func (r *Reconciler) remember(desired model.Desired, p *planner, done []Step, err error) {
-	if err != nil {
-		r.image = nil
-		return
+// look returns what of the desired state is not in the maps, and the maps but for what stays; or all of both.
+func (r *Reconciler) look(desired model.Desired) (part model.Desired, actual State, err error) {
+	if r.image != nil && r.now().Sub(r.image.read) < ReadAgain {
+		config, err := r.maps.Config()
+		if err != nil {
+			return part, actual, fmt.Errorf("read CONFIG: %w", err)
+		}
+		if part, actual, ok := r.image.difference(desired, config); ok {
+			return part, actual, nil
+		}
 	}
-	r.image.update(desired, p, done, r.retired)
+	r.image = newImage(r.maps.Capacity(), r.now())
+	actual, err = Read(r.maps)
+	return desired, actual, err
 }
 
 // make makes the steps, and returns those that were made.

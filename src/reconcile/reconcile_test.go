@@ -84,12 +84,16 @@ func TestSteps(t *testing.T) {
 			"peer 192.0.2.2 added\nfront TCP/192.0.2.1:80 changed: 1 endpoint"},
 		{"affinity alone", front(80, 1), []string{"front=tcp/192.0.2.1:80,10.42.0.1:8080:affinity"},
 			"front TCP/192.0.2.1:80 changed: 1 endpoint, ClientIP affinity for 3h0m0s"},
-		{"removed first, then shrinking, then by key",
+		{"shrinking first, then by key, and removed last",
 			slices.Concat(front(80, 1), front(81, 1), front(82, 3), front(83, 4)),
 			slices.Concat(front(80, 2), front(82, 2), front(83, 3), front(84, 1)),
-			"front TCP/192.0.2.1:81 removed\n" +
-				"front TCP/192.0.2.1:82 changed: 2 endpoints\nfront TCP/192.0.2.1:83 changed: 3 endpoints\n" +
-				"front TCP/192.0.2.1:80 changed: 2 endpoints\nfront TCP/192.0.2.1:84 added: 1 endpoint"},
+			"front TCP/192.0.2.1:82 changed: 2 endpoints\nfront TCP/192.0.2.1:83 changed: 3 endpoints\n" +
+				"front TCP/192.0.2.1:80 changed: 2 endpoints\nfront TCP/192.0.2.1:84 added: 1 endpoint\n" +
+				"front TCP/192.0.2.1:81 removed"},
+		{"removed first where both do not fit",
+			slices.Concat(front(80, 0), front(81, 0), front(82, 0), front(83, 0), front(84, 0), front(85, 0), front(86, 0), front(87, 0)),
+			slices.Concat(front(81, 0), front(82, 0), front(83, 0), front(84, 0), front(85, 0), front(86, 0), front(87, 0), front(88, 0)),
+			"front TCP/192.0.2.1:80 removed\nfront TCP/192.0.2.1:88 added: 0 endpoints"},
 		{"trusted before the fronts, distrusted after",
 			[]string{"peer=192.0.2.2", "target=tcp/10.42.1.1:80"},
 			slices.Concat(front(80, 1), []string{"peer=192.0.2.3", "target=udp/10.42.1.1:80"}),

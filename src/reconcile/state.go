@@ -44,8 +44,17 @@ type State struct {
 	First uint32
 	// Distrust asks for a new epoch, because a peer, a target or a source range may have gone without one.
 	Distrust bool
-	// taken are ids of fronts that are not among Fronts, because nothing about them is to change.
-	taken map[uint32]model.Socket
+	// rest is what the maps hold beside this, if nothing about it is to change.
+	rest rest
+}
+
+// rest is a part of the maps that a plan leaves alone.
+type rest struct {
+	// ids are those of its fronts.
+	ids map[uint32]model.Socket
+	// room is what the fronts take.
+	room           room
+	peers, targets int
 }
 
 // Read takes in the maps; nobody else may write them meanwhile. Held, First and Distrust are left for the

@@ -29,8 +29,9 @@ func targets(capacity uint32) list[model.Socket] {
 
 // plan returns the steps to make before the fronts' and those to make after. Additions are early and removals
 // late, so that nobody who is replaced is refused in between; only where the map cannot hold both are the
-// removals early too. What the map cannot hold at all is the error; the rest is planned.
-func (l list[K]) plan(desired, actual []K) (early, late []Step, err error) {
+// removals early too. What the map cannot hold at all is the error; what fits is planned. So many rows are in both
+// lists beside those that are given.
+func (l list[K]) plan(desired, actual []K, both int) (early, late []Step, err error) {
 	known, wanted := setOf(actual), setOf(desired)
 	var additions, removals []Step
 	for _, row := range desired {
@@ -43,13 +44,13 @@ func (l list[K]) plan(desired, actual []K) (early, late []Step, err error) {
 			removals = append(removals, l.step(row, Removed, l.remove))
 		}
 	}
-	free := int(l.capacity) - len(actual)
+	free := int(l.capacity) - both - len(actual)
 	if len(additions) <= free {
 		return additions, removals, nil
 	}
 	free += len(removals)
 	if over := len(additions) - free; over > 0 {
-		err = fmt.Errorf("%d of %d %ss are left out: %w", over, len(desired), l.object, l.table.full(len(additions), free, l.capacity))
+		err = fmt.Errorf("%d of %d %ss are left out: %w", over, both+len(desired), l.object, l.table.full(len(additions), free, l.capacity))
 		additions = additions[:free]
 	}
 	return append(removals, additions...), nil, err
