@@ -12,6 +12,7 @@ import (
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/src/explain"
 )
 
 // Node is one node of a cluster and what runs on it.
@@ -125,3 +126,8 @@ func (c *Controller) Ready(context.Context) error {
 
 // AwaitReady waits until Ready is nil. It fails early if the process ends.
 func (c *Controller) AwaitReady(ctx context.Context) error { return c.Await(ctx, c.Ready) }
+
+// Explain is what `beep explain` answers on this node about a Service (NAMESPACE/NAME) or a Node.
+func (c *Controller) Explain(ctx context.Context, name string) (explain.Answer, error) {
+	return explain.Ask(ctx, c.ready+".sock", name)
+}
