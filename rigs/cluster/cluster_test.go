@@ -123,8 +123,11 @@ func newRig() *rig {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
 		// The namespace controller ends pods first and Services only when they are gone; the next spec need not see them.
-		all := metav1.ListOptions{}
-		Expect(r.services().DeleteCollection(context.Background(), metav1.DeleteOptions{}, all)).To(Succeed())
+		list, err := r.services().List(context.Background(), metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		for _, service := range list.Items {
+			Expect(r.services().Delete(context.Background(), service.Name, metav1.DeleteOptions{})).To(Succeed())
+		}
 		Expect(namespaces.Delete(context.Background(), r.namespace, metav1.DeleteOptions{})).To(Succeed())
 	})
 	evidence := artifacts.New(GinkgoT(), r.Topology)
