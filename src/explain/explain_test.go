@@ -5,6 +5,7 @@ package explain_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -312,6 +313,11 @@ func TestANode(t *testing.T) {
 		len(b.Services) != 1 || strings.Join(b.Services[0].Addresses, "") != "192.0.2.2" {
 		t.Errorf("%+v %+v", answer, b)
 	}
+	f.Snapshot.Services[0].Ports[0].Proto = model.SCTP
+	answer, _ = explain.Explain(*f, "b")
+	if s := answer.Node.Services[0]; len(s.Addresses) != 0 || len(s.Why) != 1 || s.Why[0].Remedy != "see `beep explain shop/web`" {
+		t.Errorf("%+v", s)
+	}
 	f.Leases[1].Left = true
 	answer, _ = explain.Explain(*f, "node/b")
 	if b := answer.Node; b.Listable || len(b.Services[0].Addresses) != 0 || b.Why[0].Code != "NodeLeft" {
@@ -322,6 +328,40 @@ func TestANode(t *testing.T) {
 	answer, err = explain.Explain(*f, "b")
 	if err != nil || answer.Node.Listable || answer.Node.Why[0].Code != "NodeUnknown" || answer.Node.Lease == nil {
 		t.Errorf("%+v, %v", answer.Node, err)
+	}
+}
+
+// BenchmarkExplain asks about one of 1,000 Services of 10 endpoints on 100 nodes, and about one of the nodes.
+func BenchmarkExplain(b *testing.B) {
+	f := facts()
+	f.Snapshot = model.Snapshot{}
+	f.Leases = nil
+	for i := range 100 {
+		node := &model.Node{Name: fmt.Sprint("n", i), InternalIPs: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)})},
+			PodCIDRs: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 42, byte(i), 0}), 24)}}
+		f.Snapshot.Nodes = append(f.Snapshot.Nodes, node)
+		f.Leases = append(f.Leases, &model.Lease{Node: node.Name, Attached: true, Addresses: node.InternalIPs})
+	}
+	for i := range 1000 {
+		key := model.ObjectKey{Namespace: "shop", Name: fmt.Sprint("s", i)}
+		slice := &model.Slice{ObjectKey: key, Service: key.Name, Family: model.IPv4, Ports: []model.SlicePort{{Proto: model.TCP, Port: 8080}}}
+		for j := range 10 {
+			slice.Endpoints = append(slice.Endpoints, model.SliceEndpoint{Addr: netip.AddrFrom4([4]byte{10, 42, byte((i + j) % 100), byte(1 + i%200)}),
+				Node: fmt.Sprint("n", (i+j)%100), Ready: model.Condition(1 + j%2)})
+		}
+		f.Snapshot.Slices = append(f.Snapshot.Slices, slice)
+		f.Snapshot.Services = append(f.Snapshot.Services, &model.Service{ObjectKey: key, UID: key.Name, IPFamilies: []model.Family{model.IPv4},
+			Ports: []model.ServicePort{{Proto: model.TCP, Port: uint16(1000 + i)}}})
+	}
+	f.Self.Node = "n1"
+	for _, name := range []string{"shop/s500", "n7"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := explain.Explain(*f, name); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

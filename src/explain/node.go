@@ -83,6 +83,9 @@ func explainNode(facts Facts, name string) *Node {
 			}
 		}
 		s.Why = whys(ofService, func(r compile.Reason) bool { return r.Service == status.Service.ObjectKey })
+		if answer.Listable && len(s.Addresses)+len(s.Why) == 0 {
+			s.Why = []Why{{Text: "it is about the Service and not about this node", Remedy: "see `beep explain " + s.Name + "`"}}
+		}
 		answer.Services = append(answer.Services, s)
 	}
 	return answer

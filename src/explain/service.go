@@ -81,9 +81,9 @@ type Endpoint struct {
 type serviceFacts struct {
 	Facts
 	of *model.Service
-	// datapath and published are the reasons of this node and of the publisher.
-	datapath, published []compile.Reason
-	desired             model.Desired
+	// datapath and published are the reasons of this node and of the publisher, and reasons are both.
+	datapath, published, reasons []compile.Reason
+	desired                      model.Desired
 	// status is nil if the Service is not beep's; wanted says that it is, and is not being deleted.
 	status *compile.Status
 	wanted bool
@@ -104,8 +104,9 @@ func explainService(facts Facts, service *model.Service) *Service {
 	})
 	f.published = append(f.published, compile.Unpublished(facts.Snapshot, facts.Leases, facts.How, facts.Memory,
 		func(of model.ObjectKey, _ string) bool { return of == service.ObjectKey })...)
+	f.reasons = slices.Concat(f.datapath, f.published)
 	whole := func(r compile.Reason) bool { return f.isOurs(r) && r.Node == "" && r.Port == 0 && r.Slice == "" }
-	answer := &Service{Name: service.String(), Why: whys(slices.Concat(f.datapath, f.published), whole), Ports: f.ports()}
+	answer := &Service{Name: service.String(), Why: whys(f.reasons, whole), Ports: f.ports()}
 	answer.Served = slices.ContainsFunc(answer.Ports, func(p Port) bool { return p.Served })
 	if f.wanted && !answer.Served && len(answer.Why) == 0 {
 		answer.Why = []Why{{Text: "no port of it can be served, so it is published nowhere", Remedy: "see the ports' own reasons"}}
@@ -227,7 +228,7 @@ var ofFamily = []compile.Code{compile.NodeWithoutFamily, compile.NodeWithoutExte
 
 // about is what speaks against publishing a node for the Service, in one family.
 func (f *serviceFacts) about(node, family string) []Why {
-	return whys(slices.Concat(f.published, f.datapath), func(r compile.Reason) bool {
+	return whys(f.reasons, func(r compile.Reason) bool {
 		return r.Node == node && (f.isOurs(r) || r.Service.Name == "") &&
 			(!slices.Contains(ofFamily, r.Code) || r.Detail == family)
 	})

@@ -39,15 +39,20 @@ type judgement struct {
 	memory compile.Memory
 }
 
-// Testimony reads the Leases, in one request. The error is the API server's.
+// Testimony reads the Leases, in one request. The error is the API server's; with it comes what is known all the same.
 func (p *Publisher) Testimony(ctx context.Context) (Testimony, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	said := Testimony{Statements: map[string]Statement{}}
+	judged := p.judged.Load()
+	if judged != nil {
+		said.Publisher = p.Node
+	}
 	list, err := p.Client.CoordinationV1().Leases(p.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return Testimony{}, fmt.Errorf("read the Leases in %s: %w", p.Namespace, err)
+		said.judge(judged)
+		return said, fmt.Errorf("read the Leases in %s: %w", p.Namespace, err)
 	}
-	said := Testimony{Statements: map[string]Statement{}}
 	for i := range list.Items {
 		lease := &list.Items[i]
 		switch {
@@ -66,8 +71,13 @@ func (p *Publisher) Testimony(ctx context.Context) (Testimony, error) {
 			}
 		}
 	}
-	if judged := p.judged.Load(); judged != nil {
-		said.Leases, said.Memory = judged.leases, judged.memory
-	}
+	said.judge(judged)
 	return said, nil
+}
+
+// judge takes what the publisher publishes by, if this node is it.
+func (t *Testimony) judge(by *judgement) {
+	if by != nil {
+		t.Leases, t.Memory = by.leases, by.memory
+	}
 }

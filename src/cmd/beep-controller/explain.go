@@ -32,7 +32,10 @@ func (e *explainer) explain(ctx context.Context, name string) (explain.Answer, e
 	}
 	facts, err := e.testimony(ctx, *snapshot)
 	if err != nil {
-		e.warn(&facts, "what other nodes say is not known, and taken to be nothing: ", err)
+		if facts.Leases == nil {
+			facts.Leases = wellLeases(*snapshot, rulesOf(e.c.flags))
+		}
+		e.warn(&facts, "what nodes say of themselves is not known, and all are taken to be well: ", err)
 	}
 	facts.Snapshot, facts.Self, facts.How = *snapshot, selfOf(e.c.flags), publishingOf(e.c.flags)
 	facts.Manifests = e.c.flags.Manifests != ""
@@ -68,16 +71,23 @@ func (f *statusFile) testimony(_ context.Context, snapshot model.Snapshot) (expl
 	return explain.Facts{Leases: f.leases(snapshot, f.refused.Load())}, nil
 }
 
-// leases are those that the nodes of manifests would have: nobody tells of the others. This one's refuses these.
+// leases are those that the nodes of manifests would have: nobody tells of the others. This one refuses these Services.
 func (f *statusFile) leases(snapshot model.Snapshot, refused *[]model.ObjectKey) []*model.Lease {
-	var leases []*model.Lease
-	for _, node := range snapshot.Nodes {
-		lease := &model.Lease{Node: node.Name, Attached: true,
-			Addresses: compile.Addresses(snapshot, compile.Self{Rules: f.how.Rules, Node: node.Name})}
-		if node.Name == f.node && refused != nil {
+	leases := wellLeases(snapshot, f.how.Rules)
+	for _, lease := range leases {
+		if lease.Node == f.node && refused != nil {
 			lease.Refused = *refused
 		}
-		leases = append(leases, lease)
+	}
+	return leases
+}
+
+// wellLeases are those of nodes that are all well.
+func wellLeases(snapshot model.Snapshot, rules compile.Rules) []*model.Lease {
+	var leases []*model.Lease
+	for _, node := range snapshot.Nodes {
+		leases = append(leases, &model.Lease{Node: node.Name, Attached: true,
+			Addresses: compile.Addresses(snapshot, compile.Self{Rules: rules, Node: node.Name})})
 	}
 	return leases
 }

@@ -225,6 +225,24 @@ func TestStartsAndAttachment(t *testing.T) {
 		s.fronts("node-a", front, at("node-a"), at("node-b"))
 	})
 
+	t.Run("without an API server the answer says that it may be old", func(t *testing.T) {
+		if err := s.Control.APIServer.Kill9(); err != nil {
+			t.Fatal(err)
+		}
+		s.explained("node-a", "web", "warning what nodes say of themselves is not known, and all are taken to be well:",
+			"warning what is told here may be old: Services: the API server cannot be asked:", "80/TCP yes")
+		if err := s.Control.APIServer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the end of the warnings", func(context.Context) error {
+			out, err := exec.Command(s.tool, "explain", "web", "--ready-file", filepath.Join(s.dir, "node-a")).CombinedOutput()
+			if err == nil && strings.Contains(string(out), "warning") {
+				err = fmt.Errorf("%s", out)
+			}
+			return err
+		})
+	})
+
 	t.Run("maps that are gone are an Event of the Node, and its addresses leave", func(t *testing.T) {
 		if err := s.Node("node-a").Datapath.Terminate(); err != nil {
 			t.Fatal(err)
