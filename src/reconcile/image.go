@@ -99,8 +99,12 @@ func (i *image) restoreRetired(into *State) {
 	}
 }
 
-// update takes in a plan whose steps were all made. retired are the generations that are not collected yet.
-func (i *image) update(desired model.Desired, p *planner, done []Step, retired map[Generation]time.Time) {
+// update takes in a plan whose steps were all made. retired are the generations that are not collected yet. ok is false
+// if the maps are to be read: what is left of a list that does not fit, or of a front that was refused, is not known.
+func (i *image) update(desired model.Desired, p *planner, done []Step, retired map[Generation]time.Time) (ok bool) {
+	if desired.Fronts, ok = i.inForce(desired.Fronts, p); !ok || p.cut {
+		return false
+	}
 	for _, meta := range p.actual.Fronts {
 		if _, known := i.metas[meta.Socket]; known {
 			i.used.less(roomOf(meta, len(p.sources[meta.ID])))
@@ -119,11 +123,56 @@ func (i *image) update(desired model.Desired, p *planner, done []Step, retired m
 		}
 	}
 	for _, front := range p.desired.Fronts {
-		ranges, _ := front.Limits()
-		i.used.more(roomOf(i.metas[front.Socket], len(ranges)))
+		if meta, exists := i.metas[front.Socket]; exists {
+			ranges := p.sources[meta.ID]
+			if !p.refused[front.Socket] {
+				ranges, _ = front.Limits()
+			}
+			i.used.more(roomOf(meta, len(ranges)))
+		}
 	}
 	i.retire(p, retired)
 	i.desired = desired
+	return true
+}
+
+// inForce are the desired fronts, and in the place of those that were refused what they are. ok is false if that is not
+// known.
+func (i *image) inForce(fronts []model.Front, p *planner) (all []model.Front, ok bool) {
+	if len(p.refused) == 0 {
+		return fronts, true
+	}
+	all = make([]model.Front, 0, len(fronts))
+	for _, front := range fronts {
+		if p.refused[front.Socket] {
+			if _, exists := p.metas[front.Socket]; !exists {
+				continue
+			}
+			at, known := slices.BinarySearchFunc(i.desired.Fronts, front, bySocket)
+			if known {
+				front = i.desired.Fronts[at]
+			} else if front, ok = p.read(p.metas[front.Socket]); !ok {
+				return nil, false
+			}
+		}
+		all = append(all, front)
+	}
+	return all, true
+}
+
+// read makes a front of its rows. ok is false if its ring is none of this seed.
+func (p *planner) read(meta maps.FrontMeta) (front model.Front, ok bool) {
+	front = model.Front{Socket: meta.Socket, ClientIPAffinity: meta.ClientIPAffinity,
+		AffinityTimeout: time.Duration(meta.AffinitySeconds) * time.Second}
+	for index := range meta.Count {
+		endpoint := p.actual.Endpoints[maps.EndpointKey{Front: meta.ID, Generation: meta.Generation, Index: index}]
+		front.Endpoints = append(front.Endpoints, endpoint)
+	}
+	if meta.SourcesLimited {
+		front.Sources = append([]netip.Prefix{}, p.sources[meta.ID]...)
+	}
+	of, err := layOut(p.desired.Seed, front.Endpoints)
+	return front, err == nil && of.inForce(meta, p.actual)
 }
 
 // retire notes the rows of the retired generations, which the plan knew.
@@ -187,7 +236,6 @@ func ascends[T any](list []T, compare func(T, T) int) bool {
 
 // frontsApart is apart for fronts; those of both that are not the same are in both results.
 func frontsApart(a, b []model.Front) (onlyA, onlyB []model.Front, ok bool) {
-	bySocket := func(a, b model.Front) int { return a.Compare(b.Socket) }
 	if !ascends(a, bySocket) || !ascends(b, bySocket) {
 		return nil, nil, false
 	}
@@ -214,6 +262,8 @@ func same(a, b *model.Front) bool {
 	return a.AffinityFor() == b.AffinityFor() && a.ClientIPAffinity == b.ClientIPAffinity && (a.Sources == nil) == (b.Sources == nil) &&
 		sameList(a.Endpoints, b.Endpoints) && sameList(a.Sources, b.Sources)
 }
+
+func bySocket(a, b model.Front) int { return a.Compare(b.Socket) }
 
 // sameList says whether the lists hold the same; the list itself is found by a glance.
 func sameList[T comparable](a, b []T) bool {

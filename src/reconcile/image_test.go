@@ -20,7 +20,7 @@ import (
 // TestAPlanOfWhatDiffersIsThePlanOfEverything draws changes, failures and pauses: what a reconciler does from memory is
 // what Plan says of all that the maps hold, step by step and row by row, with maps so small that fronts are refused.
 func TestAPlanOfWhatDiffersIsThePlanOfEverything(t *testing.T) {
-	remembered := 0
+	remembered, refused := 0, 0
 	tight := sizes
 	tight.FrontRing, tight.FrontSources = 5*7, 6
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,6 +41,9 @@ func TestAPlanOfWhatDiffersIsThePlanOfEverything(t *testing.T) {
 			steps, planErr := Plan(desired, actual)
 			if r.image != nil {
 				remembered++
+				if planErr != nil {
+					refused++
+				}
 			}
 			done, err := r.Apply(desired)
 			if got, want := fmt.Sprint(err), fmt.Sprint(planErr); got != want {
@@ -56,8 +59,8 @@ func TestAPlanOfWhatDiffersIsThePlanOfEverything(t *testing.T) {
 			}
 		}
 	})
-	if remembered < 100 {
-		t.Errorf("only %d plans were made from memory", remembered)
+	if remembered < 100 || refused < 50 {
+		t.Errorf("only %d plans were made from memory, of them %d with something that does not fit", remembered, refused)
 	}
 }
 
@@ -141,20 +144,38 @@ func TestTheMapsAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotDifferIsNotRead: a change of one front asks the maps for the configuration alone.
+// TestWhatDoesNotDifferIsNotRead: a change of one front asks the maps for the configuration alone, also while others do
+// not fit.
 func TestWhatDoesNotDifferIsNotRead(t *testing.T) {
-	fake, clock := maps.NewFake(sizes), newClock()
-	r := New(fake, clock.now)
-	settle(t, r, clock, want(t, slices.Concat(front(80, 2), front(81, 2))...))
-	read := map[string]int{}
-	fake.Inject(func(call maps.Call) error {
-		if call.Op == maps.List {
-			read[call.Map]++
-		}
-		return nil
-	})
-	apply(t, r, want(t, slices.Concat(front(80, 2), front(81, 3))...))
-	if len(read) != 1 || read["CONFIG"] != 1 {
-		t.Errorf("read %v, want CONFIG once", read)
+	for _, tt := range []struct {
+		name   string
+		fronts []string
+	}{
+		{"all fit", front(90, 2)},
+		{"a new front does not fit", front(90, 30)},
+		{"a front does not fit any more", front(80, 30)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fake, clock := maps.NewFake(sizes), newClock()
+			before := New(fake, clock.now)
+			settle(t, before, clock, want(t, slices.Concat(front(80, 2), front(81, 2))...))
+			for name, r := range map[string]*Reconciler{"goes on": before, "is restarted": New(fake, clock.now)} {
+				r.Apply(want(t, slices.Concat(tt.fronts, front(81, 2))...)) //nolint:errcheck // what is refused is the point
+				clock.advance(Grace)
+				r.Apply(want(t, slices.Concat(tt.fronts, front(81, 2))...)) //nolint:errcheck // likewise
+				read := map[string]int{}
+				fake.Inject(func(call maps.Call) error {
+					if call.Op == maps.List {
+						read[call.Map]++
+					}
+					return nil
+				})
+				r.Apply(want(t, slices.Concat(tt.fronts, front(81, 3))...)) //nolint:errcheck // likewise
+				if fake.Inject(nil); len(read) != 1 || read["CONFIG"] != 1 {
+					t.Errorf("%s: read %v, want CONFIG once", name, read)
+				}
+				r.Apply(want(t, slices.Concat(tt.fronts, front(81, 2))...)) //nolint:errcheck // likewise
+			}
+		})
 	}
 }
