@@ -63,12 +63,7 @@ var (
 // plan is two nodes whose pods reach each other by a routing CNI's routes, without which kube-proxy cannot work.
 func plan() topo.Plan {
 	plan := topo.TwoNodes(topo.Options{})
-	for i, node := range nodes {
-		for k, pod := range kube.PodCIDRsOf(kube.NodeOf(&plan, node)) {
-			other := plan.Host(nodes[1-i])
-			other.Routes = append(other.Routes, topo.Route{To: pod, Via: plan.Addr(node, scene.Families[k])})
-		}
-	}
+	kube.RoutePods(&plan)
 	return plan
 }
 
