@@ -37,7 +37,7 @@ type pins struct {
 	reconciler *reconcile.Reconciler
 	// mark tells these maps from their successors.
 	mark string
-	// right is to fill them, for as long as this process lives.
+	// right is to fill them, for as long as this process lives and the folder is the same.
 	right *pinfs.Lock
 }
 
@@ -46,10 +46,7 @@ type pins struct {
 func (p *pins) wait(ctx context.Context, log *slog.Logger, waits func(error)) error {
 	var complained time.Time
 	for {
-		err := p.claim()
-		if err == nil {
-			_, _, err = p.current()
-		}
+		_, _, err := p.current()
 		if err == nil || errors.Is(err, pinfs.ErrRowsLocked) {
 			return err
 		}
@@ -66,11 +63,12 @@ func (p *pins) wait(ctx context.Context, log *slog.Logger, waits func(error)) er
 	}
 }
 
-// claim takes the right to fill the maps.
+// claim takes the right to fill the maps, where it is not held.
 func (p *pins) claim() error {
-	if p.right != nil {
+	if p.right != nil && !p.right.Lost() {
 		return nil
 	}
+	p.unclaim()
 	dir, err := pinfs.Open(p.path)
 	if err != nil {
 		return err
@@ -79,7 +77,15 @@ func (p *pins) claim() error {
 	return err
 }
 
-// current returns the maps that are pinned now. They are closed when others take their place: for one goroutine.
+func (p *pins) unclaim() {
+	if p.right != nil {
+		p.right.Unlock() //nolint:errcheck // it ends with the process anyway
+		p.right = nil
+	}
+}
+
+// current returns the maps that are pinned now, if no other controller fills them. They are closed when others take
+// their place: for one goroutine.
 func (p *pins) current() (*maps.Kernel, *reconcile.Reconciler, error) {
 	mark, err := fingerprint(p.path)
 	if err != nil {
@@ -89,6 +95,9 @@ func (p *pins) current() (*maps.Kernel, *reconcile.Reconciler, error) {
 	defer p.lock.Unlock()
 	if p.rows != nil && mark == p.mark {
 		return p.rows, p.reconciler, nil
+	}
+	if err := p.claim(); err != nil {
+		return nil, nil, err
 	}
 	rows, err := maps.Open(p.path)
 	if err != nil {
@@ -139,9 +148,7 @@ func (p *pins) close() {
 	if p.rows != nil {
 		p.rows.Close()
 	}
-	if p.right != nil {
-		p.right.Unlock() //nolint:errcheck // it ends with the process anyway
-	}
+	p.unclaim()
 }
 
 // fingerprint tells the maps that are pinned from others that take their names: a pin is an inode, and one that is

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock is a right to write: to a pin directory, or to what its maps hold. It ends with Unlock or with the process, however that dies.
+// Lock is a right to write: to a pin directory, or to what its maps hold. It ends with Unlock or with the process,
+// however that dies.
 type Lock struct {
 	file *os.File
+	path string
 }
 
 // Lock takes the directory's exclusive lock without waiting. It fails with ErrLocked, and names the process
@@ -45,8 +48,11 @@ func lock(path string, locked error) (*Lock, error) {
 		file.Close()
 		return nil, err
 	}
-	return &Lock{file: file}, nil
+	return &Lock{file, path}, nil
 }
+
+// Lost says that the folder was removed, or replaced by another one, which this lock says nothing of.
+func (l *Lock) Lost() bool { return checkSame(l.path, l.file, fs.ErrNotExist) != nil }
 
 // Unlock gives the lock back.
 func (l *Lock) Unlock() error {

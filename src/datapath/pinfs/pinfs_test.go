@@ -304,6 +304,17 @@ func TestWhoPinsAndWhoFillsTheMapsHaveALockEach(t *testing.T) {
 	if _, err := dir.LockRows(); !errors.Is(err, ErrRowsLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("a second controller: %v", err)
 	}
+	if pinner.Lost() || filler.Lost() {
+		t.Error("lost, and the folders are there")
+	}
+	must(t, os.Remove(path+"/maps"))
+	if !filler.Lost() {
+		t.Error("held, and its folder is gone")
+	}
+	dir = mustCreate(t, path)
+	if !filler.Lost() || pinner.Lost() {
+		t.Error("held, and its folder is another one")
+	}
 	must(t, pinner.Unlock(), filler.Unlock())
 	filler, err = dir.LockRows()
 	must(t, err, filler.Unlock())
