@@ -32,10 +32,11 @@ func Plan(desired model.Desired, actual State) ([]Step, error) {
 func (p *planner) plan() ([]Step, error) {
 	p.planConfig()
 	p.collect()
-	addPeers, removePeers, err := peers(p.actual.Capacity.NodeAllow).plan(p.desired.Peers, p.actual.Peers, p.actual.rest.peers)
-	addTargets, removeTargets, err2 := targets(p.actual.Capacity.PodTargets).plan(p.desired.Targets, p.actual.Targets, p.actual.rest.targets)
-	p.faults = append(p.faults, err, err2)
-	p.cut = err != nil || err2 != nil
+	size, rest := p.actual.Capacity, p.actual.rest
+	addPeers, removePeers, peersErr := peers(size.NodeAllow).plan(p.desired.Peers, p.actual.Peers, rest.peers)
+	addTargets, removeTargets, targetsErr := targets(size.PodTargets).plan(p.desired.Targets, p.actual.Targets, rest.targets)
+	p.faults = append(p.faults, peersErr, targetsErr)
+	p.cut = peersErr != nil || targetsErr != nil
 	p.steps = slices.Concat(p.steps, addPeers, addTargets)
 	late := p.newFronts() <= p.room.fronts
 	if !late {

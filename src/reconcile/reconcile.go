@@ -51,7 +51,7 @@ func firstGeneration() uint32 { return 1 + rand.Uint32N(1<<31) }
 // removal of what it replaced failed. Apply again when Due says so.
 //
 // What the lists in desired hold must not change any more: the next Apply finds what differs by comparing with them,
-// and costs time by that alone. The maps are read as a whole the first time, after an error, and at the first change
+// and costs time by that alone. The maps are read as a whole the first time, after a write that failed, and at the first change
 // that comes ReadAgain after the last time, in case somebody else wrote them.
 func (r *Reconciler) Apply(desired model.Desired) ([]Step, error) {
 	done, err := r.apply(desired)
