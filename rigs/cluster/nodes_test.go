@@ -25,7 +25,7 @@ const (
 	lostWithin     = 60 * time.Second
 	leftWithin     = 5 * time.Second
 	// busy is what a loaded machine may add to them.
-	busy = 5 * time.Second
+	busy = 10 * time.Second
 )
 
 // patchNode changes a Node.
