@@ -12,7 +12,7 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster cluster-scale
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster cluster-scale deploy
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,19 +20,21 @@ const (
 	auditLogFile    = "audit.log"
 )
 
-// auditPolicy notes what changes an object, once it is done.
+// auditPolicy notes what changes an object, once it is done, and all that service accounts ask for.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
 - level: None
 `
 
-// Write is one request that asked to change an object, as the API server noted it when it had answered.
+// Write is one request, as the API server noted it when it had answered; one that asked to change an object, mostly.
 type Write struct {
-	User, Verb          string
+	User, Agent, Verb   string
 	Resource, Namespace string // the resource in the plural and with its subresource: services/status
 	Name                string
 	Code                int // of the answer, as HTTP has it
@@ -58,7 +61,13 @@ func (c *ControlPlane) auditLog() string { return filepath.Join(c.dir, auditLogF
 
 // Writes are all writes so far by users whose name begins so, in the order of their answers, refused ones too. It needs
 // Options.Audit.
-func (c *ControlPlane) Writes(user string) (writes []Write, err error) {
+func (c *ControlPlane) Writes(user string) ([]Write, error) {
+	requests, err := c.Requests(user)
+	return slices.DeleteFunc(requests, func(w Write) bool { return w.Verb == "get" || w.Verb == "list" || w.Verb == "watch" }), err
+}
+
+// Requests are Writes and, of service accounts, what they read; a watch is noted when it has ended.
+func (c *ControlPlane) Requests(user string) (requests []Write, err error) {
 	file, err := os.Open(c.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("audit log: %w: the control plane was started without Options.Audit", err)
@@ -72,6 +81,7 @@ func (c *ControlPlane) Writes(user string) (writes []Write, err error) {
 	for lines.Scan() {
 		var entry struct {
 			Verb           string
+			UserAgent      string
 			User           struct{ Username string }
 			StageTimestamp time.Time
 			ResponseStatus struct{ Code int }
@@ -87,11 +97,11 @@ func (c *ControlPlane) Writes(user string) (writes []Write, err error) {
 		if object.Subresource != "" {
 			object.Resource += "/" + object.Subresource
 		}
-		writes = append(writes, Write{User: entry.User.Username, Verb: entry.Verb, Resource: object.Resource,
+		requests = append(requests, Write{User: entry.User.Username, Agent: entry.UserAgent, Verb: entry.Verb, Resource: object.Resource,
 			Namespace: object.Namespace, Name: object.Name, Code: entry.ResponseStatus.Code, At: entry.StageTimestamp})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
-	return writes, nil
+	return requests, nil
 }
