@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -82,7 +83,7 @@ func (n *Node) PowerOn(ctx context.Context) error {
 	return n.c.Control.ResumeBeats(ctx, n.Name)
 }
 
-// Controller is beep-controller on one node. Start, Terminate and Kill9 are those of a program.
+// Controller is beep-controller on one node. Terminate and Kill9 are those of a program.
 type Controller struct {
 	*kube.Program
 	node  *Node
@@ -100,6 +101,15 @@ func newController(n *Node, extra []string) (*Controller, error) {
 		ready: filepath.Join(n.c.dir, n.Name+"-ready"),
 	}
 	return c, c.UseServer(kube.Server)
+}
+
+// Start starts the process, which must not run, where no earlier one has left a ready file: a container that starts has
+// an empty file system.
+func (c *Controller) Start() error {
+	if err := os.Remove(c.ready); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: remove the ready file: %w", c, err)
+	}
+	return c.Program.Start()
 }
 
 // UseServer has the next Start look for the API server at another address: that of something which stands between.
