@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	gomaps "maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -100,10 +101,13 @@ func (i *image) restoreRetired(into *State) {
 }
 
 // update takes in a plan whose steps were all made. retired are the generations that are not collected yet. ok is false
-// if the maps are to be read: what is left of a list that does not fit, or of a front that was refused, is not known.
+// if the maps are to be read: a front that was refused is made of who knows what.
 func (i *image) update(desired model.Desired, p *planner, done []Step, retired map[Generation]time.Time) (ok bool) {
-	if desired.Fronts, ok = i.inForce(desired.Fronts, p); !ok || p.cut {
+	if desired.Fronts, ok = i.inForce(desired.Fronts, p); !ok {
 		return false
+	}
+	if p.cut {
+		desired.Peers, desired.Targets = i.trusted(p, done)
 	}
 	for _, meta := range p.actual.Fronts {
 		if _, known := i.metas[meta.Socket]; known {
@@ -158,6 +162,32 @@ func (i *image) inForce(fronts []model.Front, p *planner) (all []model.Front, ok
 		all = append(all, front)
 	}
 	return all, true
+}
+
+// trusted are the peers and targets that are in the maps.
+func (i *image) trusted(p *planner, done []Step) ([]netip.Addr, []model.Socket) {
+	peers, targets := setOf(i.desired.Peers), setOf(i.desired.Targets)
+	for _, peer := range p.actual.Peers {
+		peers[peer] = true
+	}
+	for _, target := range p.actual.Targets {
+		targets[target] = true
+	}
+	for _, step := range done {
+		for _, w := range step.writes {
+			switch w := w.(type) {
+			case putPeer:
+				peers[w.addr] = true
+			case deletePeer:
+				delete(peers, w.addr)
+			case putTarget:
+				targets[w.socket] = true
+			case deleteTarget:
+				delete(targets, w.socket)
+			}
+		}
+	}
+	return slices.SortedFunc(gomaps.Keys(peers), netip.Addr.Compare), slices.SortedFunc(gomaps.Keys(targets), model.Socket.Compare)
 }
 
 // read makes a front of its rows. ok is false if its ring is none of this seed.

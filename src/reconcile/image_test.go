@@ -154,6 +154,7 @@ func TestWhatDoesNotDifferIsNotRead(t *testing.T) {
 		{"all fit", front(90, 2)},
 		{"a new front does not fit", front(90, 30)},
 		{"a front does not fit any more", front(80, 30)},
+		{"not all peers fit", append(front(80, 2), "peer=192.0.2.2", "peer=192.0.2.3", "peer=192.0.2.4", "peer=192.0.2.5", "peer=192.0.2.6")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fake, clock := maps.NewFake(sizes), newClock()
