@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/beep-lb/beep/harness/kube"
@@ -68,8 +70,29 @@ func (s *server) as(user string, rules ...rbacv1.PolicyRule) kubernetes.Interfac
 		if err != nil {
 			s.t.Fatal(err)
 		}
+		s.awaitRights(client, rules)
 	}
 	return client
+}
+
+// awaitRights waits until the API server knows of the rights: it reads roles by a watch of its own.
+func (s *server) awaitRights(client kubernetes.Interface, rules []rbacv1.PolicyRule) {
+	s.t.Helper()
+	for _, rule := range rules {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
+				Name: strings.Join(rule.ResourceNames, ""),
+			},
+		}}
+		err := wait.PollUntilContextTimeout(s.t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			return err == nil && answer.Status.Allowed, err
+		})
+		if err != nil {
+			s.t.Fatalf("right to %v: %v", rule, err)
+		}
+	}
 }
 
 func secretRule(verbs ...string) rbacv1.PolicyRule {
