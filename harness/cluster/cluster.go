@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -136,6 +137,8 @@ func (c *Cluster) launch(o Options) (err error) {
 		return err
 	}
 	var group errgroup.Group
+	// The verifier keeps a core busy for each: with thirty at once, every one would be late.
+	group.SetLimit(2 * runtime.NumCPU())
 	for _, node := range c.nodes {
 		group.Go(func() error { return node.launch(o) })
 	}
