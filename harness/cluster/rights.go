@@ -4,13 +4,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/beep-lb/beep/src/publish"
+	"github.com/beep-lb/beep/deploy"
 	"github.com/beep-lb/beep/src/watch"
 )
 
@@ -21,57 +26,55 @@ const (
 	controllers = "beep:controllers"
 )
 
-// clusterRules are beep's rights everywhere, and ownRules those in its own namespace: the whole of them, so that a
-// controller that asks for more is refused here as it would be where an operator installed it.
-var (
-	clusterRules = []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"services", "nodes"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get"}},
-		{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	}
-	ownRules = []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-			Verbs: []string{"get", "list", "watch", "create", "update"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{publish.SeedSecret}, Verbs: []string{"get"}},
-	}
-)
-
-// grantRights makes beep's namespace and gives the controllers their rights.
+// grantRights makes beep's namespace and gives the controllers the rights of an installation, so that one that asks for
+// more is refused here as it would be there. They go to a group instead of a ServiceAccount: certificates have groups.
 func (c *Cluster) grantRights(ctx context.Context) error {
-	core, rbac, create := c.Control.Client.CoreV1(), c.Control.Client.RbacV1(), metav1.CreateOptions{}
-	named := metav1.ObjectMeta{Name: "beep"}
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: controllers}}
-	steps := []func() error{
-		func() error {
-			_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: watch.Namespace}}, create)
-			return err
-		},
-		func() error {
-			_, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: named, Rules: clusterRules}, create)
-			return err
-		},
-		func() error {
-			_, err := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name}}, create)
-			return err
-		},
-		func() error {
-			_, err := rbac.Roles(watch.Namespace).Create(ctx, &rbacv1.Role{ObjectMeta: named, Rules: ownRules}, create)
-			return err
-		},
-		func() error {
-			_, err := rbac.RoleBindings(watch.Namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named, Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name}}, create)
-			return err
-		},
+	_, err := c.Control.Client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: watch.Namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("rights of the controllers: %w", err)
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return fmt.Errorf("rights of the controllers: %w", err)
+	file, err := deploy.Base.Open("base/rights.yaml")
+	if err != nil {
+		return fmt.Errorf("rights of the controllers: %w", err)
+	}
+	defer file.Close()
+	documents := yaml.NewDocumentDecoder(file)
+	defer documents.Close()
+	for {
+		text := make([]byte, 1<<16)
+		n, err := documents.Read(text)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var object runtime.Object
+		if err == nil {
+			object, _, err = scheme.Codecs.UniversalDeserializer().Decode(text[:n], nil, nil)
+		}
+		if err == nil {
+			err = c.grant(ctx, object)
+		}
+		if err != nil {
+			return fmt.Errorf("rights of the controllers, deploy/base/rights.yaml: %w", err)
 		}
 	}
-	return nil
+}
+
+// grant creates a role, or a binding of it to the controllers; the ServiceAccount has no use here.
+func (c *Cluster) grant(ctx context.Context, object runtime.Object) (err error) {
+	rbac, create := c.Control.Client.RbacV1(), metav1.CreateOptions{}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: controllers}}
+	switch object := object.(type) {
+	case *rbacv1.ClusterRole:
+		_, err = rbac.ClusterRoles().Create(ctx, object, create)
+	case *rbacv1.Role:
+		_, err = rbac.Roles(watch.Namespace).Create(ctx, object, create)
+	case *rbacv1.ClusterRoleBinding:
+		object.Subjects = subjects
+		_, err = rbac.ClusterRoleBindings().Create(ctx, object, create)
+	case *rbacv1.RoleBinding:
+		object.Subjects = subjects
+		_, err = rbac.RoleBindings(watch.Namespace).Create(ctx, object, create)
+	}
+	return err
 }
