@@ -135,7 +135,7 @@ func (w *walker) udp(data []byte, s segment) {
 	if s.whole && !w.quoted && int(udp.Length) != len(data) {
 		l.fault("length says %d bytes, %d are there", udp.Length, len(data))
 	}
-	if tunnel {
+	if tunnel && (s.whole || w.quoted) { // of a fragment, what is inside goes on elsewhere
 		w.geneve(udp.Payload)
 	} else {
 		w.payload(udp.Payload)
