@@ -178,6 +178,56 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
+// apply makes both changes, if the second still finds what it changes.
+func apply(f *explain.Facts, first, second func(*explain.Facts)) (done bool) {
+	defer func() { done = recover() == nil }()
+	first(f)
+	second(f)
+	return
+}
+
+// TestTwoReasonsAtOnce makes every two of the changes, and looks whether the answer has all that compile says of the
+// Service and of the nodes.
+func TestTwoReasonsAtOnce(t *testing.T) {
+	for first, one := range cases {
+		for second, other := range cases {
+			f := facts()
+			if !apply(f, one.change, other.change) {
+				continue
+			}
+			_, reasons := compile.Datapath(f.Snapshot, f.Self)
+			_, published := compile.Publication(f.Snapshot, f.Leases, f.How, f.Memory)
+			reasons = append(reasons, published...)
+			reasons = append(reasons, compile.Unpublished(f.Snapshot, f.Leases, f.How, f.Memory, func(model.ObjectKey, string) bool { return true })...)
+			service, nodes := words(t, f, "web"), words(t, f, "a")
+			if slices.ContainsFunc(f.Snapshot.Nodes, func(n *model.Node) bool { return n.Name == "b" }) {
+				nodes += words(t, f, "b")
+			}
+			for _, reason := range reasons {
+				of := service
+				if reason.Service.Name == "" {
+					of = nodes
+				}
+				if reason.Service.Name == "older" || reason.Node == "c" {
+					continue
+				}
+				if text, _ := json.Marshal(reason.Text()); !strings.Contains(of, string(text)) {
+					t.Errorf("%s and %s: the answer lacks %s", first, second, reason)
+				}
+			}
+			answer, err := explain.Explain(*f, "web")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range answer.Service.Endpoints {
+				if e.Used != (len(e.Why) == 0) {
+					t.Errorf("%s and %s: %+v", first, second, e)
+				}
+			}
+		}
+	}
+}
+
 // said is a Service's answer, in lines.
 func said(t *testing.T, f *explain.Facts) string {
 	t.Helper()

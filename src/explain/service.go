@@ -163,12 +163,13 @@ func (f *serviceFacts) addresses(served bool) []Address {
 			list = append(list, f.entry(entry, owners, Adding))
 		}
 	}
-	if !served {
-		return list
+	names := []string{f.Self.Node}
+	for _, node := range f.Snapshot.Nodes {
+		names = append(names, node.Name)
 	}
-	byName := func(a, b *model.Node) int { return cmp.Compare(a.Name, b.Name) }
-	for _, node := range slices.SortedFunc(slices.Values(f.Snapshot.Nodes), byName) {
-		list = append(list, f.missing(node.Name, has)...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		list = append(list, f.missing(name, has, served)...)
 	}
 	return list
 }
@@ -234,11 +235,15 @@ func (f *serviceFacts) about(node, family string) []Why {
 	})
 }
 
-// missing is a row for each reason for which a node is not in the status, of the families that it is the same for.
-func (f *serviceFacts) missing(node string, has map[string]bool) []Address {
+// missing is a row for each reason for which a node is not in the status, of the families that it is the same for. Of a
+// Service that is not served it is only what is about that Service, since no node has it.
+func (f *serviceFacts) missing(node string, has map[string]bool, served bool) []Address {
 	var rows []Address
 	for _, family := range f.of.IPFamilies {
 		if has[node+family.String()] {
+			continue
+		}
+		if !served && !slices.ContainsFunc(f.reasons, func(r compile.Reason) bool { return f.isOurs(r) && r.Node == node }) {
 			continue
 		}
 		why := f.about(node, family.String())
