@@ -184,6 +184,21 @@ func (r *rig) writes(since int) []kube.Write {
 	return writes[since:]
 }
 
+// begin starts the controller, waits until the maps are as desired, and returns how long that took.
+func (r *rig) begin(ctx context.Context) time.Duration {
+	GinkgoHelper()
+	const ready = "ready: the maps are as desired"
+	before, begin := strings.Count(r.controller().Log(), ready), time.Now()
+	Expect(r.controller().Start()).To(Succeed())
+	Expect(r.controller().Await(ctx, func(context.Context) error {
+		if strings.Count(r.controller().Log(), ready) == before {
+			return fmt.Errorf("it does not say %q", ready)
+		}
+		return nil
+	})).To(Succeed())
+	return time.Since(begin)
+}
+
 // patches are those of statuses since a number of writes: the most that any Service got, and all.
 func (r *rig) patches(since int) (most, all int) {
 	GinkgoHelper()
@@ -201,13 +216,15 @@ func (r *rig) patches(since int) (most, all int) {
 type figures struct {
 	took []time.Duration // each, sorted
 	cost time.Duration   // CPU time of one change
+	run  time.Duration   // of one run of the work on the maps, on average; the change itself, and what is left to clean up later
 }
 
 func (f figures) percentile(p int) time.Duration { return f.took[(len(f.took)-1)*p/100] }
 
 func (f figures) String() string {
-	return fmt.Sprintf("in the maps after %s (median), %s (p99), %s (all); CPU time %s a change",
-		f.percentile(50).Round(time.Millisecond), f.percentile(99).Round(time.Millisecond), f.percentile(100).Round(time.Millisecond), f.cost)
+	return fmt.Sprintf("in the maps after %s (median), %s (p99), %s (all); CPU time %s a change, a run takes %s",
+		f.percentile(50).Round(time.Millisecond), f.percentile(99).Round(time.Millisecond), f.percentile(100).Round(time.Millisecond), f.cost,
+		f.run.Round(10*time.Microsecond))
 }
 
 // change changes endpoints of the first Services one after the other, each when the one before is in the maps.
@@ -215,6 +232,10 @@ func (r *rig) change(ctx context.Context, services int) figures {
 	GinkgoHelper()
 	pid := r.controller().Pid()
 	f := figures{}
+	runs := func() (sum, count float64) {
+		return r.metric("beep_controller_reconcile_seconds_sum"), r.metric("beep_controller_reconcile_seconds_count")
+	}
+	sumBefore, countBefore := runs()
 	before := busy(pid)
 	for i := range changes {
 		service := i * 7 % services
@@ -225,6 +246,8 @@ func (r *rig) change(ctx context.Context, services int) figures {
 		f.took = append(f.took, time.Since(begin))
 	}
 	f.cost = (busy(pid) - before) / changes
+	sum, count := runs()
+	f.run = time.Duration((sum - sumBefore) / (count - countBefore) * float64(time.Second))
 	slices.Sort(f.took)
 	return f
 }
@@ -297,16 +320,7 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 		Expect(daemon.Wipe()).To(Succeed())
 		Expect(daemon.Restart()).To(Succeed())
 		r.open()
-		began := strings.Count(r.controller().Log(), "ready: the maps are as desired")
-		begin = time.Now()
-		Expect(r.controller().Start()).To(Succeed())
-		Expect(r.controller().Await(ctx, func(context.Context) error {
-			if strings.Count(r.controller().Log(), "ready: the maps are as desired") == began {
-				return fmt.Errorf("not ready")
-			}
-			return nil
-		})).To(Succeed())
-		took := time.Since(begin)
+		took := r.begin(ctx)
 		say("%d Services x %d endpoints, %d peers: started in %s; asked for: 20 s; then %s", many, endpoints, peers,
 			took.Round(time.Millisecond), memoryOf(r.controller().Pid()))
 		Expect(took).To(BeNumerically("<", 20*time.Second*slack))
@@ -314,6 +328,16 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 		r.awaitMetric(ctx, "beep_controller_leading", 1)
 		r.awaitMetric(ctx, `beep_controller_published_nodes{state="live"}`, peers+1)
 		r.awaitPublished(ctx, many, peers+1)
+	}, SpecTimeout(limit))
+
+	It("takes over the maps of the controller before it as they are", func(ctx SpecContext) {
+		Expect(r.controller().Kill9()).To(Succeed())
+		took := r.begin(ctx)
+		say("started beside full maps in %s; then %s", took.Round(time.Millisecond), memoryOf(r.controller().Pid()))
+		Expect(memoryOf(r.controller().Pid()).all).To(BeNumerically("<=", 120*mib))
+		Expect(r.metric(`beep_controller_steps_total{action="renewed"`)).To(Equal(r.metric("beep_controller_steps_total")), "steps but for a new epoch")
+		r.awaitMetric(ctx, "beep_controller_leading", 1)
+		r.awaitMetric(ctx, `beep_controller_published_nodes{state="live"}`, peers+1)
 	}, SpecTimeout(limit))
 
 	It("does nothing when nothing happens", func(ctx SpecContext) {
