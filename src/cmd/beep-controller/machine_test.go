@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,18 @@ import (
 	"github.com/beep-lb/beep/harness/require"
 )
 
-func TestMain(m *testing.M) { os.Exit(require.Main(m)) }
+func TestMain(m *testing.M) {
+	code := require.Main(m)
+	if binaries != "" {
+		if err := os.RemoveAll(binaries); err != nil {
+			log.Print(err)
+		}
+	}
+	os.Exit(code)
+}
+
+// binaries is the directory that build has made, if a test has asked for it.
+var binaries string
 
 // build makes both binaries once for all tests, as `make build` does.
 var build = sync.OnceValues(func() (string, error) {
@@ -27,6 +39,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	binaries = dir
 	for name, source := range map[string]string{"beep": "../beep", "beep-controller": "."} {
 		cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0-test", "-o", filepath.Join(dir, name), source)
 		if out, err := cmd.CombinedOutput(); err != nil {
