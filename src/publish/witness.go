@@ -43,8 +43,8 @@ type witness struct {
 	// complete says that the list of Leases was read.
 	complete bool
 	nodes    map[string]*sighting
-	// cold says that no node was listed anywhere when it began, asked that it was found out.
-	cold, asked bool
+	// asked says that it was found out whether any node was listed when it began.
+	asked bool
 }
 
 // sighting is what was seen of a node's Lease.
@@ -176,9 +176,15 @@ func (w *witness) leases(nodes []*model.Node, listed map[netip.Addr]bool) (live 
 		return slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return listed[addr] })
 	}
 	if !w.asked {
-		w.asked, w.cold = true, true
+		w.asked = true
+		cold := true
 		for _, seen := range w.nodes {
-			w.cold = w.cold && !isListed(seen.says.Addresses)
+			cold = cold && !isListed(seen.says.Addresses)
+		}
+		for _, seen := range w.nodes {
+			if cold && seen.first { // nobody is kept out; others are about to appear
+				seen.proven, seen.joins = true, w.began.Add(gather)
+			}
 		}
 	}
 	for name, seen := range w.nodes {
@@ -224,9 +230,6 @@ func (w *witness) attached() map[string]bool {
 
 // mayJoin says whether a Lease may bring its node into lists.
 func (w *witness) mayJoin(seen *sighting, now time.Time) bool {
-	if w.cold && seen.first {
-		return true
-	}
 	return seen.proven && !now.Before(seen.joins)
 }
 

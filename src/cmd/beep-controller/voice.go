@@ -36,8 +36,8 @@ type voice struct {
 	events    *publish.Events
 	// last is what the worker came to; nil before its first success.
 	last atomic.Pointer[outcome]
-	// news receives when last is another.
-	news chan struct{}
+	// news receives when last is another, and begun is closed with the first.
+	news, begun chan struct{}
 	// doubts counts how many looks in a row found the datapath detached.
 	doubts atomic.Int32
 	// trouble is why the maps are not as desired; nil if they are, as far as the Services fit.
@@ -64,7 +64,8 @@ const (
 // newVoice prepares one; beep lives in the namespace unless the flags say otherwise.
 func newVoice(c *controller, client kubernetes.Interface, namespace string, source watch.Source) *voice {
 	namespace = cmp.Or(c.flags.SeedNamespace, namespace)
-	v := &voice{c: c, self: selfOf(c.flags), secrets: client.CoreV1().Secrets(namespace), news: make(chan struct{}, 1)}
+	v := &voice{c: c, self: selfOf(c.flags), secrets: client.CoreV1().Secrets(namespace), news: make(chan struct{}, 1),
+		begun: make(chan struct{})}
 	namespace = cmp.Or(c.flags.LeaseNamespace, namespace)
 	v.leases = client.CoordinationV1().Leases(namespace)
 	v.lease = publish.NewNodeLease(v.leases, c.log)
@@ -111,16 +112,29 @@ func (v *voice) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { v.lease.Run(ctx); return nil })
 	group.Go(func() error { v.watchLinks(ctx); return nil })
-	group.Go(func() error { return v.publisher.Run(ctx) })
+	group.Go(func() error { return v.publish(ctx) })
 	group.Go(func() error { loop(ctx, v.tell, v.news); return nil })
 	return group.Wait()
 }
 
+// publish stands for election as soon as there is something to publish by: whoever waits for a list would be elected
+// in vain, and nothing is to be written before the lists are there.
+func (v *voice) publish(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-v.begun:
+		return v.publisher.Run(ctx)
+	}
+}
+
 // say takes in what the worker came to.
 func (v *voice) say(o outcome) error {
-	first := v.last.Swap(&o) == nil
-	if first && !v.attached() {
-		v.doubts.Store(detachedAfter) // there is nothing to be patient for
+	if v.last.Swap(&o) == nil {
+		close(v.begun)
+		if !v.attached() {
+			v.doubts.Store(detachedAfter) // there is nothing to be patient for
+		}
 	}
 	ring(v.news)
 	v.state()
