@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,7 +98,7 @@ func (r *rig) rights() []string {
 	role, err := r.Control.Client.RbacV1().Roles(namespace).Get(r.ctx, "beep", metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	var rights []string
-	for _, rule := range slices.Concat([]rbacv1.PolicyRule(clusterRole.Rules), role.Rules) {
+	for _, rule := range slices.Concat(clusterRole.Rules, role.Rules) {
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
 				rights = append(rights, verb+" "+resource)
