@@ -12,7 +12,8 @@ BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What `make test` runs, in this order: the cheapest failure first.
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory cluster-scale deploy
+RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory
+CLUSTER_RIGS := cluster-faults cluster cluster-scale deploy
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
@@ -26,7 +27,7 @@ export BEEP_BIN := $(BIN)/beep
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z_%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "  rigs: $(addprefix rig-,$(RIGS))"
+	@echo "  rigs: $(addprefix rig-,$(RIGS) $(CLUSTER_RIGS))"
 
 .PHONY: deps
 deps: ## install what builds and tests need, from Debian's archive (quick when all is there)
@@ -127,13 +128,13 @@ rig-coexist-kubeproxy rig-cluster rig-cluster-faults rig-cluster-scale: kube-bin
 test-kubeproxy: RIG_FLAGS := -ginkgo.focus='nftables, offloads on'
 test-kubeproxy: rig-coexist-kubeproxy ## run what rig-coexist-kubeproxy has of nftables with offloads on
 
-# Both mostly wait, each for a control plane of its own.
-.PHONY: test-cluster
-test-cluster: build kube-binaries ## run rig-cluster and rig-cluster-faults side by side
-	$(GO) test -p 2 -count=1 -timeout 15m ./rigs/cluster ./rigs/cluster-faults
+# These mostly wait, each for a control plane of its own: two at a time, the longest first.
+.PHONY: test-clusters
+test-clusters: build kube-binaries ## run the rigs that have a control plane, two at a time
+	$(GO) test -p 2 -count=1 -timeout 20m $(addprefix ./rigs/,$(CLUSTER_RIGS))
 
 .PHONY: test
-test: deps build kube-binaries test-unit test-image test-packet $(addprefix rig-,$(RIGS)) test-cluster test-kubeproxy ## run everything: unit, packet, and all rigs
+test: deps build kube-binaries test-unit test-image test-packet $(addprefix rig-,$(RIGS)) test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
