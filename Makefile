@@ -121,7 +121,7 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 	harness/kube/binaries/build
 
 # A prerequisite alone; the recipe is that of rig-%.
-rig-coexist-kubeproxy rig-cluster rig-cluster-faults rig-cluster-scale: kube-binaries
+rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries
 
 # A prerequisite gets the variables of who asks for it: half a minute of the rig here, and all of it by its own name.
 .PHONY: test-kubeproxy
