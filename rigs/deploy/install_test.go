@@ -29,6 +29,9 @@ var _ = Describe("deploy/base", Label("cluster"), func() {
 		Expect(r.kubectl("apply", "--validate=strict", "-k", "deploy/base")).To(ContainSubstring("daemonset.apps/beep created"))
 		Expect(r.kubectl("diff", "-k", "deploy/base")).To(BeEmpty())
 
+		Expect(r.kubectl("apply", "--dry-run=server", "--validate=strict", "-k", "deploy/overlays/client-cert")).To(
+			ContainSubstring("daemonset.apps/beep configured"))
+
 		By("controllers with their pods' tokens serve a Service")
 		tokens := map[string]string{}
 		var controllers []*kube.Program
