@@ -223,17 +223,19 @@ __noinline int flow_promote(struct flow_key *key, struct flow *row, __u32 now)
 
 	if (!key || !row)
 		return 0;
-	__builtin_memcpy(&made, row, sizeof(made));
-	made.last_seen = now;
-	if (flow_insert(key, &made, false, BPF_ANY))
-		return 0; /* stays half-open; the next packet tries again */
+	/* This packet's row comes last: the other one's could push it out of a full table before it is read. */
 	if (row->flags & FLOW_PAIRED) {
 		mirror_key(key, row, &other);
 		mirror_row(key, row, &made);
 		made.last_seen = now;
 		flow_insert(&other, &made, false, BPF_ANY);
-		flow_remove(&other, true);
 	}
+	__builtin_memcpy(&made, row, sizeof(made));
+	made.last_seen = now;
+	if (flow_insert(key, &made, false, BPF_ANY))
+		return 0; /* stays half-open; the next packet tries again */
+	if (row->flags & FLOW_PAIRED)
+		flow_remove(&other, true);
 	flow_remove(key, true);
 	return 0;
 }
