@@ -90,3 +90,20 @@ func MSS(p gopacket.Packet) (mss uint16, ok bool) {
 	}
 	return 0, false
 }
+
+// SegmentSizes are those that the SYNs, or with ack the SYN-ACKs, of the watch announce, in order; 0 for one that
+// announces none (RFC 9293, section 3.7.1). Without any it is empty.
+func (w *Watch) SegmentSizes(ack bool) ([]uint16, error) {
+	packets, err := w.Packets()
+	if err != nil {
+		return nil, err
+	}
+	var sizes []uint16
+	for _, p := range packets {
+		if tcp, ok := p.TransportLayer().(*layers.TCP); ok && tcp.SYN && tcp.ACK == ack {
+			size, _ := MSS(p)
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes, nil
+}

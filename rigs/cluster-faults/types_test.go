@@ -28,37 +28,27 @@ import (
 // still is how long nothing must happen, where something would happen at once.
 const still = 3 * time.Second
 
-// held is a TCP connection under way.
-type held struct {
-	*scene.Brake
-	done chan error
-}
-
 // hold keeps a connection to a front busy until the spec's end.
-func (r *rig) hold(at netip.AddrPort) *held {
+func (r *rig) hold(at netip.AddrPort) *scene.Held {
 	GinkgoHelper()
 	conn, err := r.NS("client").DialContext(r.ctx, "tcp", at.String())
 	Expect(err).NotTo(HaveOccurred())
-	h := &held{scene.NewBrake(conn, 64<<10), make(chan error, 1)}
-	go func() {
-		_, err := traffic.ExchangeOn(r.ctx, h.Brake, 64<<20, 64<<20)
-		h.done <- err
-	}()
+	h := scene.Hold(r.ctx, conn)
 	DeferCleanup(h.Close)
 	return h
 }
 
 // moves waits until more bytes have passed.
-func (r *rig) moves(h *held) {
+func (r *rig) moves(h *scene.Held) {
 	GinkgoHelper()
 	before := h.Moved()
 	r.eventually(func(context.Context) error {
 		select {
-		case err := <-h.done:
+		case err := <-h.Done():
 			Fail(fmt.Sprintf("the connection ended: %v", err))
 		default:
 		}
-		if h.Moved() < before+64<<10 {
+		if !h.Advanced(before) {
 			return errors.New("the connection stands still")
 		}
 		return nil
@@ -78,7 +68,7 @@ var _ = Describe("a Service that becomes another", Label("cluster"), func() {
 		r.runPods("web", "node-a", "node-b")
 		r.serve(stream("web", r.port))
 		r.reached(r.port)
-		flows := []*held{}
+		flows := []*scene.Held{}
 		for _, addr := range r.addrs("node-c") {
 			flows = append(flows, r.hold(netip.AddrPortFrom(addr, uint16(r.port))))
 		}

@@ -249,43 +249,30 @@ func since(before, after map[string]uint64) map[string]uint64 {
 	return rose
 }
 
-// held is a TCP connection under way.
-type held struct {
-	*scene.Brake
-	done chan error
-}
-
-// heldBytes is more than a held connection moves before it is released.
-const heldBytes = 64 << 20
-
 // hold keeps a connection to a front busy until release.
-func (r *rig) hold(at netip.AddrPort) *held {
+func (r *rig) hold(at netip.AddrPort) *scene.Held {
 	GinkgoHelper()
 	var conn net.Conn
 	r.eventually(func(ctx context.Context) (err error) {
 		conn, err = r.NS("client").DialContext(ctx, "tcp", at.String())
 		return err
 	})
-	h := &held{scene.NewBrake(conn, 64<<10), make(chan error, 1)}
-	go func() {
-		_, err := traffic.ExchangeOn(r.ctx, h.Brake, heldBytes, heldBytes)
-		h.done <- err
-	}()
+	h := scene.Hold(r.ctx, conn)
 	DeferCleanup(h.Close)
 	return h
 }
 
 // moves waits until more bytes have passed.
-func (r *rig) moves(h *held) {
+func (r *rig) moves(h *scene.Held) {
 	GinkgoHelper()
 	before := h.Moved()
 	r.eventually(func(context.Context) error {
 		select {
-		case err := <-h.done:
+		case err := <-h.Done():
 			Fail(fmt.Sprintf("the connection ended: %v", err))
 		default:
 		}
-		if h.Moved() < before+64<<10 {
+		if !h.Advanced(before) {
 			return errors.New("the connection stands still")
 		}
 		return nil

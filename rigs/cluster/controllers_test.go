@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/beep-lb/beep/harness/scene"
 	"github.com/beep-lb/beep/src/publish"
 	"github.com/beep-lb/beep/src/watch"
 )
@@ -89,7 +90,7 @@ var _ = Describe("a controller", Label("cluster"), func() {
 		r.serve(r.allKinds(r.service()), everyNode...)
 		all := r.fronts(r.port, everyNode...)
 		r.allAnswer(all...)
-		holds := []*held{r.hold(r.fronts(r.port+streamPort, "node-a")[0]), r.hold(r.fronts(r.port+streamPort, "node-b")[1])}
+		holds := []*scene.Held{r.hold(r.fronts(r.port+streamPort, "node-a")[0]), r.hold(r.fronts(r.port+streamPort, "node-b")[1])}
 		load := r.begin(50, func() []netip.AddrPort { return all })
 		before := map[string]string{}
 		for _, node := range everyNode {

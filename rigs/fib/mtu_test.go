@@ -3,7 +3,6 @@
 package fib_test
 
 import (
-	"github.com/gopacket/gopacket/layers"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/vishvananda/netlink"
@@ -62,15 +61,8 @@ func (r rig) narrow(node string, family topo.Families) {
 // segmentSizes are those that the SYNs, or the SYN-ACKs, of a watch announce; at least one must.
 func segmentSizes(w *watch.Watch, ack bool) []uint16 {
 	GinkgoHelper()
-	packets, err := w.Packets()
+	sizes, err := w.SegmentSizes(ack)
 	Expect(err).NotTo(HaveOccurred())
-	var sizes []uint16
-	for _, p := range packets {
-		if tcp, ok := p.TransportLayer().(*layers.TCP); ok && tcp.SYN && tcp.ACK == ack {
-			size, _ := watch.MSS(p)
-			sizes = append(sizes, size)
-		}
-	}
 	Expect(sizes).NotTo(BeEmpty())
 	return sizes
 }

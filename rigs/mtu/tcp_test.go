@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/gopacket/gopacket/layers"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/vishvananda/netlink"
@@ -50,15 +49,8 @@ func (r rig) stream(pod string) {
 // announced are the segment sizes in the SYNs, or the SYN-ACKs, of a watch.
 func announced(w *watch.Watch, ack bool) []uint16 {
 	GinkgoHelper()
-	packets, err := w.Packets()
+	sizes, err := w.SegmentSizes(ack)
 	Expect(err).NotTo(HaveOccurred())
-	var sizes []uint16
-	for _, p := range packets {
-		if tcp, ok := p.TransportLayer().(*layers.TCP); ok && tcp.SYN && tcp.ACK == ack {
-			size, _ := watch.MSS(p)
-			sizes = append(sizes, size)
-		}
-	}
 	Expect(sizes).NotTo(BeEmpty())
 	return sizes
 }
