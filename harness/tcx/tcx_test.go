@@ -27,7 +27,7 @@ func ask(t *testing.T, topology *topo.Topology, family topo.Families, port uint1
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	tally, err := traffic.SendUDP(ctx, topology.NS("client"), netip.AddrPortFrom(topology.Addr("node-a", family), port),
-		traffic.Datagrams{Count: 5, Patience: 100 * time.Millisecond})
+		traffic.Datagrams{Count: 5, Patience: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
