@@ -11,7 +11,6 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# What `make test` runs, in this order: the cheapest failure first.
 RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory
 CLUSTER_RIGS := cluster-faults cluster cluster-scale deploy
 
@@ -80,12 +79,16 @@ $(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
 	cd ci/tools && CGO_ENABLED=0 GOBIN=$(BIN) $(GO) install -trimpath -buildvcs=false github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
+# What takes minutes to compile with empty caches and is wanted late: .ci/run has it made while the rigs wait.
+.PHONY: prepare
+prepare: kube-binaries $(GOLANGCI_LINT) ## build ahead what later targets need: the Kubernetes programs, the linter
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## run golangci-lint: vet, staticcheck, doc comments, the import walls
 	$(GOLANGCI_LINT) run --timeout 15m ./...
 
 .PHONY: test-unit
-test-unit: ## test the packages below src and harness (some need root)
+test-unit: kube-binaries ## test the packages below src and harness (some need root)
 	$(GO) test -count=1 -timeout 10m $$($(GO) list ./src/... ./harness/... | grep -v '/packettest$$')
 
 .PHONY: test-packet
@@ -133,8 +136,9 @@ test-kubeproxy: rig-coexist-kubeproxy ## run what rig-coexist-kubeproxy has of n
 test-clusters: build kube-binaries ## run the rigs that have a control plane, two at a time
 	$(GO) test -p 2 -count=1 -timeout 20m $(addprefix ./rigs/,$(CLUSTER_RIGS))
 
+# The cheapest failure first, but what needs the Kubernetes programs last: they may still be in the making (see prepare).
 .PHONY: test
-test: deps build kube-binaries test-unit test-image test-packet $(addprefix rig-,$(RIGS)) test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
+test: deps build test-packet test-image $(addprefix rig-,$(RIGS)) test-unit test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
