@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeprep makes a node fit for beep before its daemon starts: reverse-path filtering of the uplinks. Invariant:
-// a setting is only ever loosened, never tightened, and what is written to the kernel is written to the file that
-// brings it back after a reboot, and for a device that is made again.
+// Package nodeprep makes a node fit for beep before its daemon starts, and tells what makes it unfit: reverse-path
+// filtering of the uplinks, and who serves ClusterIPs beside beep. Invariant: a setting is only ever loosened, never
+// tightened, and what is written to the kernel is written to the file that brings it back after a reboot, and for a
+// device that is made again.
 package nodeprep
 
 import (

@@ -225,6 +225,31 @@ func TestStartsAndAttachment(t *testing.T) {
 		s.fronts("node-a", front, at("node-a"), at("node-b"))
 	})
 
+	t.Run("a node whose kube-proxy turns to IPVS leaves the Services, says why, and comes back", func(t *testing.T) {
+		device := func(args ...string) {
+			t.Helper()
+			process, err := s.NS("node-a").Start(exec.Command("ip", append([]string{"link"}, args...)...))
+			if err == nil {
+				err = process.Wait()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.explained("node-a", "node-a", "listable yes")
+		device("add", "kube-ipvs0", "type", "veth") // the kernel of the rigs has no dummy devices
+		eventually(t, "the Event", func(ctx context.Context) error {
+			list, err := s.Control.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + ipvsUnsupported})
+			if err == nil && (len(list.Items) != 1 || list.Items[0].InvolvedObject.Name != "node-a") {
+				err = fmt.Errorf("events: %v", list.Items)
+			}
+			return err
+		})
+		s.explained("node-a", "node-a", "listable no", "NodeNotAttached")
+		device("delete", "kube-ipvs0")
+		s.explained("node-a", "node-a", "listable yes")
+	})
+
 	t.Run("without an API server the answer says that it may be old", func(t *testing.T) {
 		if err := s.Control.APIServer.Kill9(); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/beep-lb/beep/src/datapath/attach"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
 	"github.com/beep-lb/beep/src/model"
+	"github.com/beep-lb/beep/src/nodeprep"
 	"github.com/beep-lb/beep/src/publish"
 	"github.com/beep-lb/beep/src/reconcile"
 	"github.com/beep-lb/beep/src/watch"
@@ -44,6 +46,9 @@ type voice struct {
 	trouble atomic.Pointer[trouble]
 }
 
+// errDetached is a datapath whose programs are on no uplink.
+var errDetached = errors.New("the datapath is not attached: see beep status")
+
 // trouble is a failure that goes on.
 type trouble struct {
 	since time.Time
@@ -59,6 +64,8 @@ const (
 	troubledAfter = 15 * time.Second
 	// mapRestoreFailed is the reason of the Event about it.
 	mapRestoreFailed = "MapRestoreFailed"
+	// ipvsUnsupported is that of the Event about a kube-proxy beside which nothing may be published.
+	ipvsUnsupported = "IPVSUnsupported"
 )
 
 // newVoice prepares one; beep lives in the namespace unless the flags say otherwise.
@@ -132,7 +139,7 @@ func (v *voice) publish(ctx context.Context) error {
 func (v *voice) say(o outcome) error {
 	if v.last.Swap(&o) == nil {
 		close(v.begun)
-		if !v.attached() {
+		if v.unfit(context.Background()) != nil {
 			v.doubts.Store(detachedAfter) // there is nothing to be patient for
 		}
 	}
@@ -183,28 +190,40 @@ func (v *voice) watchLinks(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
+		err := v.unfit(ctx)
 		switch {
-		case v.attached():
+		case err == nil:
 			if v.doubts.Swap(0) >= detachedAfter {
 				v.c.log.Info("the datapath is attached")
 				v.state()
+				ring(v.news)
 			}
 		case v.doubts.Add(1) == detachedAfter:
-			v.c.log.Warn("the datapath is not attached, this node leaves the Services: see beep status")
+			v.c.log.Warn("this node leaves the Services", "error", err)
 			v.state()
+			ring(v.news)
 		}
 	}
 }
 
-// attached says whether an uplink has both programs.
-func (v *voice) attached() bool {
+// unfit is why nobody should be sent to this node; nil if it is fit. IPVS is looked for here too: on a node that has
+// just started, kube-proxy may start after node-prep has looked.
+func (v *voice) unfit(ctx context.Context) error {
+	if err := v.attached(); err != nil {
+		return err
+	}
+	return nodeprep.CheckIPVS(ctx)
+}
+
+// attached fails unless an uplink has both programs.
+func (v *voice) attached() error {
 	dir, err := pinfs.Open(v.c.flags.PinDir)
 	if err != nil {
-		return false
+		return err
 	}
 	links, err := attach.Attached(dir)
 	if err != nil {
-		return false
+		return err
 	}
 	sides := map[int]int{}
 	for _, link := range links {
@@ -214,10 +233,10 @@ func (v *voice) attached() bool {
 	}
 	for _, count := range sides {
 		if count == 2 {
-			return true
+			return nil
 		}
 	}
-	return false
+	return errDetached
 }
 
 // reasons are why this node left something out.
@@ -243,6 +262,9 @@ func (v *voice) tell(ctx context.Context) (time.Time, error) {
 				"Node %s: its maps cannot be brought to what the Services ask for: %v; see `beep status` there, and whether beep run runs",
 				v.self.Node, now.err)})
 		}
+	}
+	if err := nodeprep.CheckIPVS(ctx); err != nil {
+		events = append(events, publish.Event{About: about, Reason: ipvsUnsupported, Message: fmt.Sprintf("Node %s: %v", v.self.Node, err)})
 	}
 	again, err := v.events.Tell(ctx, events)
 	if again.IsZero() || !soon.IsZero() && soon.Before(again) {

@@ -36,6 +36,19 @@ func TestNodePrep(t *testing.T) {
 	}
 }
 
+func TestNodePrepBesideIPVS(t *testing.T) {
+	m := newMachine(t)
+	if got := m.aside("node-prep", "--pin-dir=PIN"); got.code != 0 || !strings.Contains(got.out, "warning: no kube-proxy answers") {
+		t.Errorf("without kube-proxy: %+v", got)
+	}
+	m.addWire("kube-ipvs0", 1500)
+	m.sysctl("net.ipv4.conf.eth0.rp_filter", "1")
+	got := m.aside("node-prep", "--pin-dir=PIN")
+	if got.code != 1 || !strings.Contains(got.errout, "IPVS mode is not supported") || strings.Contains(got.out, "changed") {
+		t.Errorf("with the device of IPVS: %+v", got)
+	}
+}
+
 func TestUninstall(t *testing.T) {
 	m := newMachine(t)
 	process, _ := m.daemon(fixtures...)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,10 +29,11 @@ func (n *nodePrepCommand) Run(c console) error {
 	}
 	defer host.Close()
 	links, err := findUplinks(host, &n.Datapath, model.Desired{})
-	if err := errors.Join(report.Err(), pinfs.Check(n.PinDir), err); err != nil {
+	warnings, unfit := nodeprep.LookAtProxy(context.Background()).Judge()
+	if err := errors.Join(report.Err(), pinfs.Check(n.PinDir), err, unfit); err != nil {
 		return err
 	}
-	for _, warning := range report.Warnings {
+	for _, warning := range append(report.Warnings, warnings...) {
 		fmt.Fprintln(c.out, "warning:", warning)
 	}
 	var names []string
