@@ -123,6 +123,11 @@ rig-flood rig-memory rig-cluster-scale: RIG_FLAGS := -v
 kube-binaries: ## build the Kubernetes programs that rigs with an API server run (once; see harness/kube/binaries)
 	harness/kube/binaries/build
 
+# Seconds the first time, nothing after that. Kept in the user's cache, as the Kubernetes programs are.
+.PHONY: vm-kernels
+vm-kernels: ## fetch the kernels of ci/kernels from Debian's archive (once; see harness/vm/kernels/fetch)
+	set -- $$(awk '!/^#/ { print $$1 }' ci/kernels); for kernel; do harness/vm/kernels/fetch "$$kernel" || exit; done
+
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries
 

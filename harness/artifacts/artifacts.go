@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/beep-lb/beep/harness/checkout"
 	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
@@ -80,19 +81,28 @@ func (c *Collector) Register(name string, dump func(io.Writer)) {
 	c.dumpers = append(c.dumpers, dumper{name, dump})
 }
 
+// Path is the path of a file NAME of the spec's directory, for what is written as it comes: it then is there even if
+// the process does not live to dump.
+func (c *Collector) Path(name string) (string, error) {
+	dir, err := c.directory()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, fileName(name)), nil
+}
+
 // CaptureAll starts a capture of every device of every host and pod, into HOST-DEVICE.pcap: the first 256 bytes of
 // each frame, at most 32 MiB a device. A device that is recreated later is not followed.
 func (c *Collector) CaptureAll() error {
-	dir, err := c.directory()
-	if err != nil {
-		return err
-	}
 	devices := c.topology.Devices()
 	for _, pod := range c.topology.Pods {
 		devices = append(devices, topo.End{Host: pod.Name, Device: "eth0"})
 	}
 	for _, device := range devices {
-		path := filepath.Join(dir, fileName(device.Host+"-"+device.Device)+".pcap")
+		path, err := c.Path(device.Host + "-" + device.Device + ".pcap")
+		if err != nil {
+			return err
+		}
 		capture, err := traffic.StartCapture(c.topology.NS(device.Host), device.Device, path, captureLimits)
 		if err != nil {
 			return err
@@ -182,23 +192,16 @@ func (c *Collector) directory() (string, error) {
 	}
 }
 
-// root is the directory of all specs. go test runs in the directory of the package, below the go.mod.
+// root is the directory of all specs.
 func root() (string, error) {
 	if dir := os.Getenv(EnvDir); dir != "" {
 		return filepath.Abs(dir)
 	}
-	start, err := os.Getwd()
+	dir, err := checkout.Path("build", "artifacts")
 	if err != nil {
-		return "", fmt.Errorf("find the repository: %w", err)
+		return "", fmt.Errorf("%w: set %s", err, EnvDir)
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "build", "artifacts"), nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above %s: set %s", start, EnvDir)
-		}
-	}
+	return dir, nil
 }
 
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
