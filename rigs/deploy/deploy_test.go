@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,16 @@ func (r *rig) client(token string) kubernetes.Interface {
 	return client
 }
 
+// certificate is a client by a certificate of a user.
+func (r *rig) certificate(user string) kubernetes.Interface {
+	GinkgoHelper()
+	config, err := r.Control.Config(user)
+	Expect(err).NotTo(HaveOccurred())
+	client, err := kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	return client
+}
+
 // mountScript has a controller find its token where a container does, in a mount namespace of its own. Its arguments
 // are the files' directory and the program with its flags.
 const mountScript = `set -e; files=$1; shift; exec 3<"$files"
@@ -141,8 +152,8 @@ mount -t tmpfs beep-rig /run; mkdir -p /run/secrets/kubernetes.io/serviceaccount
 mount -t tmpfs beep-rig /var/run/secrets/kubernetes.io/serviceaccount
 cp /proc/self/fd/3/* /var/run/secrets/kubernetes.io/serviceaccount; exec 3<&-; exec "$@"`
 
-// controller starts beep-controller on a node as the container of that pod runs it.
-func (r *rig) controller(node, token string) *kube.Program {
+// controller starts beep-controller on a node as the container of that pod runs it. environment is NAME=VALUE.
+func (r *rig) controller(node, token string, environment ...string) *kube.Program {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	config, err := r.Control.Config("nobody")
@@ -150,11 +161,27 @@ func (r *rig) controller(node, token string) *kube.Program {
 	for name, content := range map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(namespace)} {
 		Expect(os.WriteFile(filepath.Join(dir, name), content, 0o600)).To(Succeed())
 	}
+	return r.launch(node, slices.Concat([]string{"unshare", "--mount", "sh", "-c", mountScript, "sh", dir, "env"}, environment, []string{
+		"KUBERNETES_SERVICE_HOST=" + kube.Server.Addr().String(), fmt.Sprintf("KUBERNETES_SERVICE_PORT=%d", kube.Server.Port())}))
+}
+
+// certified starts beep-controller on a node as that of overlays/client-cert, by a certificate of that user.
+func (r *rig) certified(node, user string) *kube.Program {
+	GinkgoHelper()
+	kubeconfig, err := r.Control.Kubeconfig(user)
+	Expect(err).NotTo(HaveOccurred())
+	return r.launch(node, []string{"env", "KUBECONFIG=" + kubeconfig}, "--seed-namespace="+namespace)
+}
+
+// launch starts beep-controller through a command before it, and returns when it is ready.
+func (r *rig) launch(node string, through []string, args ...string) *kube.Program {
+	GinkgoHelper()
 	binary, err := beep.Binary("beep-controller")
 	Expect(err).NotTo(HaveOccurred())
-	program := kube.NewProgram(r.NS(node), node, "unshare", "--mount", "sh", "-c", mountScript, "sh", dir,
-		"env", "KUBERNETES_SERVICE_HOST="+kube.Server.Addr().String(), fmt.Sprintf("KUBERNETES_SERVICE_PORT=%d", kube.Server.Port()),
-		binary, "--pin-dir", r.Node(node).Datapath.PinDir(), "--node-name", node, "--ready-file", filepath.Join(dir, "ready"))
+	ready := filepath.Join(GinkgoT().TempDir(), "ready")
+	args = append([]string{binary, "--pin-dir", r.Node(node).Datapath.PinDir(), "--node-name", node, "--ready-file", ready}, args...)
+	command := slices.Concat(through, args)
+	program := kube.NewProgram(r.NS(node), node, command[0], command[1:]...)
 	Expect(program.Start()).To(Succeed())
 	DeferCleanup(func() {
 		if program.Running() {
@@ -165,13 +192,13 @@ func (r *rig) controller(node, token string) *kube.Program {
 		if !program.Running() {
 			return fmt.Errorf("it has ended: %s", program.Log())
 		}
-		_, err := os.Stat(filepath.Join(dir, "ready"))
+		_, err := os.Stat(ready)
 		return err
 	})
 	return program
 }
 
-// published waits until a Service lists all nodes, and asks each from outside.
+// served waits until a Service lists all nodes, and asks each from outside.
 func (r *rig) served(port int32) {
 	GinkgoHelper()
 	r.await(func(ctx context.Context) error {

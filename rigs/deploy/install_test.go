@@ -5,6 +5,7 @@ package deploy_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,13 +14,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/beep-lb/beep/harness/cluster"
 	"github.com/beep-lb/beep/harness/kube"
 )
 
-// user is who deploy/base makes beep.
-const user = "system:serviceaccount:" + namespace + ":beep"
+// user is who deploy/base makes beep, and certificateUser who overlays/client-cert does.
+const (
+	user            = "system:serviceaccount:" + namespace + ":beep"
+	certificateUser = "beep-controller"
+)
+
+// withoutWatchList has client-go list by lists, as it does where an API server cannot list by a watch (KEP-3157).
+const withoutWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 var _ = Describe("deploy/base", Label("cluster"), func() {
 	It("is applied, gives exactly the rights that beep needs, holds it to its own, and is deleted without a trace", func() {
@@ -29,15 +37,16 @@ var _ = Describe("deploy/base", Label("cluster"), func() {
 		Expect(r.kubectl("apply", "--validate=strict", "-k", "deploy/base")).To(ContainSubstring("daemonset.apps/beep created"))
 		Expect(r.kubectl("diff", "-k", "deploy/base")).To(BeEmpty())
 
-		Expect(r.kubectl("apply", "--dry-run=server", "--validate=strict", "-k", "deploy/overlays/client-cert")).To(
-			ContainSubstring("daemonset.apps/beep configured"))
+		for _, overlay := range overlays() {
+			Expect(r.kubectl("apply", "--dry-run=server", "--validate=strict", "-k", overlay)).To(ContainSubstring("daemonset.apps/beep "), overlay)
+		}
 
 		By("controllers with their pods' tokens serve a Service")
 		tokens := map[string]string{}
 		var controllers []*kube.Program
 		for _, node := range r.Nodes() {
 			tokens[node.Name] = r.token(r.podOf(node.Name))
-			controllers = append(controllers, r.controller(node.Name, tokens[node.Name]))
+			controllers = append(controllers, r.controller(node.Name, tokens[node.Name], withoutWatchList))
 		}
 		_, err := r.Control.Client.AppsV1().Deployments(metav1.NamespaceDefault).Create(r.ctx, cluster.Deployment("web", 2), metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -66,25 +75,36 @@ var _ = Describe("deploy/base", Label("cluster"), func() {
 		for _, controller := range controllers {
 			Expect(controller.Terminate()).To(Succeed())
 		}
-		requests, err := r.Control.Requests(user)
-		Expect(err).NotTo(HaveOccurred())
-		asked := map[string]bool{}
-		for _, request := range requests {
-			if !strings.HasPrefix(request.Agent, "beep-controller/") {
-				continue // of refuses
-			}
-			Expect(request.Code).NotTo(Equal(403), "refused: %s", request)
-			asked[request.Verb+" "+request.Resource] = true
-		}
+		asked := r.asked(user)
 		for _, right := range r.rights() {
-			if resource, lists := strings.CutPrefix(right, "list "); lists && asked["watch "+resource] {
-				continue // client-go lists by a watch (KEP-3157), where the API server can do that
-			}
 			Expect(asked).To(HaveKey(right), "deploy/base/rights.yaml grants what nobody used")
 		}
 
+		By("a certificate instead of tokens has the rights that they had, and they have none")
+		r.kubectl("apply", "--validate=strict", "-k", "deploy/overlays/client-cert")
+		controllers = nil
+		for _, node := range r.Nodes() {
+			controllers = append(controllers, r.certified(node.Name, certificateUser))
+		}
+		r.served(8000)
+		Expect(r.Control.Client.CoreV1().Services(metav1.NamespaceDefault).Delete(r.ctx, "ssh", metav1.DeleteOptions{})).To(Succeed())
+		r.await(func(context.Context) error {
+			if !r.asked(certificateUser)["update leases"] {
+				return fmt.Errorf("no Lease was written by the certificate's user")
+			}
+			return nil
+		})
+		_, err = r.client(tokens["node-a"]).CoordinationV1().Leases(namespace).List(r.ctx, metav1.ListOptions{})
+		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "the ServiceAccount still lists Leases: %v", err)
+		_, err = r.client(tokens["node-a"]).CoreV1().Services("").List(r.ctx, metav1.ListOptions{})
+		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "the ServiceAccount still lists Services: %v", err)
+		r.publishesOnlyAddresses(r.certificate(certificateUser))
+		for _, controller := range controllers {
+			Expect(controller.Terminate()).To(Succeed())
+		}
+
 		By("it is deleted")
-		r.kubectl("delete", "--wait=true", "--timeout=60s", "-k", "deploy/base")
+		r.kubectl("delete", "--wait=true", "--timeout=60s", "-k", "deploy/overlays/client-cert")
 		_, err = r.Control.Client.CoreV1().Namespaces().Get(r.ctx, namespace, metav1.GetOptions{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the namespace: %v", err)
 		left := r.kubectl("get", "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,flowschemas",
@@ -92,6 +112,38 @@ var _ = Describe("deploy/base", Label("cluster"), func() {
 		Expect(left).To(Or(BeEmpty(), ContainSubstring("No resources found")))
 	})
 })
+
+// overlays are the folders that stand beside deploy/base for an operator to apply instead.
+func overlays() []string {
+	GinkgoHelper()
+	files, err := filepath.Glob("../../deploy/overlays/*/kustomization.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(files).NotTo(BeEmpty())
+	var dirs []string
+	for _, file := range files {
+		dir, err := filepath.Rel("../..", filepath.Dir(file))
+		Expect(err).NotTo(HaveOccurred())
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// asked is what controllers asked of the API server as a user: a verb and a resource each. None may have been refused,
+// so a role that lacks what they need fails here.
+func (r *rig) asked(user string) map[string]bool {
+	GinkgoHelper()
+	requests, err := r.Control.Requests(user)
+	Expect(err).NotTo(HaveOccurred())
+	asked := map[string]bool{}
+	for _, request := range requests {
+		if !strings.HasPrefix(request.Agent, "beep-controller/") {
+			continue // of refuses
+		}
+		Expect(request.Code).NotTo(Equal(403), "refused: %s", request)
+		asked[request.Verb+" "+request.Resource] = true
+	}
+	return asked
+}
 
 // rights are those of the roles, as a verb and a resource each.
 func (r *rig) rights() []string {
@@ -116,6 +168,23 @@ func (r *rig) rights() []string {
 func (r *rig) refuses(token string) {
 	GinkgoHelper()
 	as := r.client(token)
+	r.publishesOnlyAddresses(as)
+
+	leases := as.CoordinationV1().Leases(namespace)
+	lease, err := leases.Get(r.ctx, "node-b", metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = leases.Update(r.ctx, lease, metav1.UpdateOptions{})
+	Expect(err).To(MatchError(ContainSubstring("a node may write no other node's Lease")))
+	secrets := as.CoreV1().Secrets("kube-system")
+	_, err = secrets.List(r.ctx, metav1.ListOptions{})
+	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "secrets of others: %v", err)
+	_, err = as.CoreV1().Secrets(namespace).List(r.ctx, metav1.ListOptions{})
+	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "other secrets of its own namespace: %v", err)
+}
+
+// publishesOnlyAddresses shows that a client can change nothing else of a Service.
+func (r *rig) publishesOnlyAddresses(as kubernetes.Interface) {
+	GinkgoHelper()
 	services := as.CoreV1().Services(metav1.NamespaceDefault)
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"stolen":"yes"}}}`,
@@ -128,15 +197,4 @@ func (r *rig) refuses(token string) {
 	}
 	_, err := services.Patch(r.ctx, "web", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{})
 	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "the Service itself: %v", err)
-
-	leases := as.CoordinationV1().Leases(namespace)
-	lease, err := leases.Get(r.ctx, "node-b", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = leases.Update(r.ctx, lease, metav1.UpdateOptions{})
-	Expect(err).To(MatchError(ContainSubstring("a node may write no other node's Lease")))
-	secrets := as.CoreV1().Secrets("kube-system")
-	_, err = secrets.List(r.ctx, metav1.ListOptions{})
-	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "secrets of others: %v", err)
-	_, err = as.CoreV1().Secrets(namespace).List(r.ctx, metav1.ListOptions{})
-	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "other secrets of its own namespace: %v", err)
 }
