@@ -16,6 +16,7 @@ CLUSTER_RIGS := cluster-faults cluster cluster-scale deploy
 
 CLANG_FORMAT  := clang-format-19
 GOLANGCI_LINT := $(BIN)/golangci-lint
+ACTIONLINT    := $(BIN)/actionlint
 GENERATED     := src/datapath/bpfobj
 GO_DIRS       := $(wildcard src harness rigs)
 C_FILES       := $(shell find bpf -name '*.[ch]' -not -path 'bpf/include/*' 2>/dev/null)
@@ -48,6 +49,19 @@ image: ## build the container image without a container engine, amd64 and arm64:
 			-o build/programs/$$arch/ ./src/cmd/beep ./src/cmd/beep-controller || exit; \
 	done
 	cd ci/image && CGO_ENABLED=0 $(GO) run -buildvcs=false . -programs $(CURDIR)/build/programs -name $(IMAGE) -out $(CURDIR)/build/image
+
+.PHONY: release
+release: IMAGE := localhost/beep:$(VERSION)
+release: image ## put image, bills of materials, manifests, notes and checksums of VERSION into build/release
+	ci/release $(VERSION)
+
+.PHONY: release-notes
+release-notes: ## print what CHANGELOG.md says of VERSION
+	@ci/release-notes $(VERSION)
+
+.PHONY: publish-release
+publish-release: ## make a release of build/release on GitHub (CI does, for tags)
+	ci/publish-release $(VERSION)
 
 .PHONY: test-image
 test-image: ## test what builds the image
@@ -86,6 +100,15 @@ prepare: kube-binaries $(GOLANGCI_LINT) ## build ahead what later targets need: 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## run golangci-lint: vet, staticcheck, doc comments, the import walls
 	$(GOLANGCI_LINT) run --timeout 15m ./...
+
+# Nor does this one, which wants another version of a library than the linter does.
+$(ACTIONLINT): ci/actionlint/go.mod ci/actionlint/go.sum
+	cd ci/actionlint && CGO_ENABLED=0 GOBIN=$(BIN) $(GO) install -trimpath -buildvcs=false github.com/rhysd/actionlint/cmd/actionlint
+	@touch $@
+
+.PHONY: lint-workflows
+lint-workflows: $(ACTIONLINT) ## run actionlint on .github/workflows
+	$(ACTIONLINT)
 
 .PHONY: test-unit
 test-unit: kube-binaries ## test the packages below src and harness (some need root)
@@ -136,6 +159,9 @@ rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries
 test-kubeproxy: RIG_FLAGS := -ginkgo.focus='nftables, offloads on'
 test-kubeproxy: rig-coexist-kubeproxy ## run what rig-coexist-kubeproxy has of nftables with offloads on
 
+.PHONY: test-namespaces
+test-namespaces: $(addprefix rig-,$(RIGS)) ## run the rigs in namespaces, without a control plane
+
 # These mostly wait, each for a control plane of its own: two at a time, the longest first.
 .PHONY: test-clusters
 test-clusters: build kube-binaries ## run the rigs that have a control plane, two at a time
@@ -144,6 +170,10 @@ test-clusters: build kube-binaries ## run the rigs that have a control plane, tw
 # The cheapest failure first, but what needs the Kubernetes programs last: they may still be in the making (see prepare).
 .PHONY: test
 test: deps build test-packet test-image $(addprefix rig-,$(RIGS)) test-unit test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
+
+.PHONY: show-artifacts
+show-artifacts: ## print the text files that failed specs left below build/artifacts
+	@find build/artifacts -type f ! -name '*.pcap*' -size -200k 2>/dev/null | sort | xargs --no-run-if-empty tail -n 300 -v
 
 # Built, not `go run`: that would die of a SIGTERM alone and leave the demo and its namespaces behind.
 .PHONY: demo
