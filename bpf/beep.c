@@ -16,3 +16,4 @@ volatile const enum drop_reason abi_drop_reason = DROP_UNUSED;
 volatile const enum flow_flag abi_flow_flag = FLOW_REPLIED;
 volatile const enum flow_kind abi_flow_kind = FLOW_FORWARD;
 volatile const enum front_flag abi_front_flag = FRONT_CLIENT_IP_AFFINITY;
+volatile const enum traffic abi_traffic = TRAFFIC_CLIENT;

@@ -86,7 +86,7 @@ static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct c
 		return -DROP_FLOW_INSERT;
 	fragment_remember(p);
 	if (host_way(skb, flow.row))
-		return translate_answer(skb, p, flow.row);
+		return taken(translate_answer(skb, p, flow.row));
 	err = answer_way(skb, cfg, p, flow.row, &way);
 	if (err)
 		return err;
@@ -126,7 +126,7 @@ static __noinline int endpoint_error(struct __sk_buff *skb, const struct config 
 	}
 	err = error_to_client(skb, p, &quote, flow.row);
 	if (err || host_way(skb, flow.row))
-		return err;
+		return taken(err);
 	return answer_push(skb, cfg, p, flow.row, &way);
 }
 
@@ -204,6 +204,7 @@ SEC("tcx/egress")
 int beep_egress(struct __sk_buff *skb)
 {
 	struct config *cfg = config_row();
+	enum traffic from = TRAFFIC_ENDPOINT;
 	__u32 mark = skb->mark;
 	struct pkt p = {};
 	int step;
@@ -218,6 +219,7 @@ int beep_egress(struct __sk_buff *skb)
 	if (is_piece(mark) || is_segment(mark)) {
 		skb->mark = 0;
 		step = copy_egress(skb, cfg, &p, mark);
+		from = TRAFFIC_COPY;
 	} else if (is_forged_tunnel(skb, &p)) {
 		step = -DROP_FORGED_TUNNEL;
 	} else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP) {
@@ -227,5 +229,5 @@ int beep_egress(struct __sk_buff *skb)
 	} else {
 		step = PASS;
 	}
-	return verdict(skb, step, DIR_EGRESS);
+	return verdict(skb, step, DIR_EGRESS, from);
 }

@@ -45,7 +45,7 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 
 	if (addr_is_zero(row->peer)) {
 		addr_copy(to.addr, row->nat_addr);
-		return rewrite(skb, p, &to);
+		return taken(rewrite(skb, p, &to));
 	}
 	err = tunnel_way(skb, cfg, p, row, &way);
 	if (err)
@@ -195,9 +195,12 @@ static __noinline int client_ingress(struct __sk_buff *skb, const struct config 
 		return no_endpoint(skb, p);
 	if (err)
 		return err;
+	count_traffic(skb, TRAFFIC_NEW, 1);
 	flow = flow_find(&p->key);
 	if (!flow.row)
 		return -DROP_FLOW_INSERT;
+	if (flow.row->client_port_be != p->key.sport_be)
+		count_traffic(skb, TRAFFIC_REMAPPED, 1);
 	fragment_remember(p);
 	return to_endpoint(skb, cfg, p, flow.row);
 }
@@ -218,7 +221,7 @@ static __noinline int client_error(struct __sk_buff *skb, const struct config *c
 	if (!flow.row)
 		return PASS;
 	if (addr_is_zero(flow.row->peer))
-		return error_to_endpoint(skb, p, &quote, flow.row);
+		return taken(error_to_endpoint(skb, p, &quote, flow.row));
 	err = tunnel_way(skb, cfg, p, flow.row, &way);
 	if (err)
 		return err;
@@ -291,7 +294,7 @@ static __noinline int deliver_here(struct __sk_buff *skb, const struct pkt *oute
 	if (err)
 		return err;
 	addr_copy(to.addr, r->target.addr);
-	return rewrite(skb, &r->inner, &to);
+	return taken(rewrite(skb, &r->inner, &to));
 }
 
 /* A client's packet that another node forwarded to an endpoint here. */
@@ -326,7 +329,10 @@ static __noinline int forward_tunnel(struct __sk_buff *skb, const struct config 
 		err = new_backend_flow(skb, cfg, outer, r);
 		if (err)
 			return err;
+		count_traffic(skb, TRAFFIC_NEW_HERE, 1);
 		flow = flow_find(&p->key);
+		if (flow.row && flow.row->client_port_be != p->key.sport_be)
+			count_traffic(skb, TRAFFIC_REMAPPED, 1);
 	}
 	if (!flow.row)
 		return -DROP_FLOW_INSERT;
@@ -361,7 +367,7 @@ static __noinline int forward_error(struct __sk_buff *skb, const struct config *
 		return err;
 	quote.l3_off -= r->outer_len;
 	quote.l4_off -= r->outer_len;
-	return error_to_endpoint(skb, p, &quote, flow.row);
+	return taken(error_to_endpoint(skb, p, &quote, flow.row));
 }
 
 /* The key of the FORWARD row that a packet from an endpoint, or an error about the client's, belongs to. */
@@ -462,19 +468,22 @@ SEC("tcx/ingress")
 int beep_ingress(struct __sk_buff *skb)
 {
 	struct config *cfg = config_row();
+	enum traffic from = TRAFFIC_CLIENT;
 	struct pkt p = {};
 	int step;
 
 	/* A tagged packet belongs to a VLAN device above, which is an uplink of its own. */
 	if (!cfg || skb->vlan_present || !parse_ip(skb, cfg_l2_len, skb->protocol, &p))
 		return TCX_NEXT;
-	if (is_tunnel(cfg, &p))
+	if (is_tunnel(cfg, &p)) {
 		step = tunnel_ingress(skb, cfg, &p);
-	else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP)
+		from = TRAFFIC_PEER;
+	} else if (p.key.proto == IPPROTO_TCP || p.key.proto == IPPROTO_UDP) {
 		step = client_ingress(skb, cfg, &p);
-	else if (is_icmp_error(&p))
+	} else if (is_icmp_error(&p)) {
 		step = client_error(skb, cfg, &p);
-	else
+	} else {
 		step = PASS;
-	return verdict(skb, step, DIR_INGRESS);
+	}
+	return verdict(skb, step, DIR_INGRESS, from);
 }

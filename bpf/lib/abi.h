@@ -178,7 +178,7 @@ struct config {
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct config) == 56, "config");
 
-/* DROPS[reason * DIRECTIONS + direction], one a CPU. */
+/* DROPS[reason * DIRECTIONS + direction] and TRAFFIC[enum traffic], one a CPU. */
 struct drop_count {
 	__u64 packets;
 	__u64 bytes; /* as the program saw them, link layer included */
@@ -189,6 +189,19 @@ enum direction {
 	DIR_INGRESS = 0,
 	DIR_EGRESS = 1,
 	DIRECTIONS = 2,
+};
+
+/* What TRAFFIC counts: packets by where they came from, and those that began a flow. */
+enum traffic {
+	TRAFFIC_CLIENT = 0, /* from a client, to an endpoint on this node */
+	TRAFFIC_AWAY = 1,   /* ... into the tunnel. Added to the other even ones: redirected too */
+	TRAFFIC_PEER = 2,   /* out of a tunnel, to an endpoint on this node; away: to the client */
+	TRAFFIC_ENDPOINT = 4, /* from an endpoint, the host's way; away: a tunnel, another uplink */
+	TRAFFIC_COPY = 6, /* copies that stand for parts of a packet, counted beside it; all away */
+	TRAFFIC_NEW = 8,  /* a client's packet that began a flow */
+	TRAFFIC_NEW_HERE = 9, /* one out of a tunnel that did, on the node that runs the endpoint */
+	TRAFFIC_REMAPPED = 10, /* flows whose endpoint sees another source port: theirs was taken */
+	TRAFFIC_ROWS = 11,
 };
 
 /* Why a packet was dropped. The words for people are in src/datapath/maps. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One exit for every packet. A step returns PASS, a TCX verdict, or a negative enum drop_reason; only
- * verdict() turns that into what the kernel gets, so that no drop goes uncounted.
+ * One exit for every packet. A step returns PASS, TAKEN, a TCX verdict, or a negative enum drop_reason; only
+ * verdict() turns that into what the kernel gets, so that nothing of ours goes uncounted.
  */
 #pragma once
 
 #include "abi.h"
 #include "maps.h"
 
-#define PASS 0 /* TCX_NEXT: the next program, or the stack, has it as it is now */
+#define PASS 0	/* TCX_NEXT: the next program, or the stack, has it; it is none of ours */
+#define TAKEN 1 /* TCX_NEXT, and ours: translated, and on the host's way */
 
 static __always_inline void count_drop(struct __sk_buff *skb, __u32 reason, __u32 dir)
 {
@@ -21,12 +22,40 @@ static __always_inline void count_drop(struct __sk_buff *skb, __u32 reason, __u3
 	}
 }
 
-static __always_inline int verdict(struct __sk_buff *skb, int step, enum direction dir)
+/* Not inlined, so that `beep trace` finds the reason of a drop where this is called. */
+static __noinline int drop(struct __sk_buff *skb, __u32 reason, __u32 dir)
+{
+	count_drop(skb, reason, dir);
+	return TCX_DROP;
+}
+
+/* Not inlined: the stacks of its callers are full. */
+static __noinline int count_traffic(struct __sk_buff *skb, enum traffic what, __u32 packets)
+{
+	__u32 index = what;
+	struct drop_count *count = bpf_map_lookup_elem(&TRAFFIC, &index);
+
+	if (count) {
+		count->packets += packets;
+		count->bytes += skb->len;
+	}
+	return 0;
+}
+
+/* What a step that translates in place returns to the one that ends with it. */
+static __always_inline int taken(int err)
+{
+	return err ? err : TAKEN;
+}
+
+/* from is one of the even members of enum traffic. */
+static __always_inline int verdict(struct __sk_buff *skb, int step, enum direction dir,
+				   enum traffic from)
 {
 	if (step == PASS)
 		return TCX_NEXT;
-	if (step > 0)
-		return step;
-	count_drop(skb, -step, dir);
-	return TCX_DROP;
+	if (step < 0)
+		return drop(skb, -step, dir);
+	count_traffic(skb, step == TAKEN ? from : from + TRAFFIC_AWAY, skb->gso_segs ?: 1);
+	return step == TAKEN ? TCX_NEXT : step;
 }

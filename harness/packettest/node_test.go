@@ -333,6 +333,17 @@ func (n *node) drops() map[string]uint64 {
 	return counts
 }
 
+// traffic is how many packets were counted on any path.
+func (n *node) traffic() (packets uint64) {
+	GinkgoHelper()
+	counted, err := n.maps.Traffic()
+	Expect(err).NotTo(HaveOccurred())
+	for _, row := range counted.Rows {
+		packets += row.Packets
+	}
+	return packets
+}
+
 // flows is every row as a line, sorted: "pending" or, in its protocol's table, "flow", kind, the packet it matches, what that becomes, who is at the
 // other end, and its state.
 func (n *node) flows() []string {

@@ -61,8 +61,10 @@ func empty(objects *bpfobj.BeepObjects) {
 	}
 	cpus, err := ebpf.PossibleCPU()
 	Expect(err).NotTo(HaveOccurred())
-	for i := range objects.DROPS.MaxEntries() {
-		Expect(objects.DROPS.Put(i, make([]bpfobj.BeepDropCount, cpus))).To(Succeed())
+	for _, m := range []*ebpf.Map{objects.DROPS, objects.TRAFFIC} {
+		for i := range m.MaxEntries() {
+			Expect(m.Put(i, make([]bpfobj.BeepDropCount, cpus))).To(Succeed())
+		}
 	}
 	Expect(objects.BUDGET.Put(uint32(0), make([]bpfobj.BeepBudget, cpus))).To(Succeed())
 	Expect(objects.CONFIG.Put(uint32(0), bpfobj.BeepConfig{})).To(Succeed())

@@ -47,7 +47,10 @@ func (s sentence) check() {
 	if s.gso > 0 {
 		in.GSOSize, in.GSOSegs = s.gso, uint32(len(s.in))/s.gso+1
 	}
-	s.expect(n, n.runOn(s.at, in))
+	before := n.traffic()
+	got := n.runOn(s.at, in)
+	s.expect(n, got)
+	s.expectTraffic(n.traffic()-before, got)
 	if s.flows == nil {
 		s.flows = []string{}
 	}
@@ -78,6 +81,16 @@ func (s sentence) expect(n *node, got progrun.Out) {
 	if s.out != nil {
 		Expect(packet.Verify(got.Packet)).To(Succeed())
 	}
+}
+
+// expectTraffic wants what was translated or redirected counted, each segment of it, and nothing else.
+func (s sentence) expectTraffic(counted uint64, got progrun.Out) {
+	GinkgoHelper()
+	var want uint64
+	if s.verdict == progrun.Redirect || s.verdict == progrun.Pass && s.out != nil && s.mark == 0 {
+		want = max(1, uint64(got.GSOSegs))
+	}
+	Expect(counted).To(Equal(want), "packets counted as traffic")
 }
 
 // tell makes a spec of every sentence.

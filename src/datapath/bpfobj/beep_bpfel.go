@@ -208,6 +208,20 @@ type BeepSourceKey struct {
 	Addr      [16]uint8
 }
 
+type BeepTraffic uint32
+
+const (
+	BeepTrafficTRAFFIC_CLIENT   BeepTraffic = 0
+	BeepTrafficTRAFFIC_AWAY     BeepTraffic = 1
+	BeepTrafficTRAFFIC_PEER     BeepTraffic = 2
+	BeepTrafficTRAFFIC_ENDPOINT BeepTraffic = 4
+	BeepTrafficTRAFFIC_COPY     BeepTraffic = 6
+	BeepTrafficTRAFFIC_NEW      BeepTraffic = 8
+	BeepTrafficTRAFFIC_NEW_HERE BeepTraffic = 9
+	BeepTrafficTRAFFIC_REMAPPED BeepTraffic = 10
+	BeepTrafficTRAFFIC_ROWS     BeepTraffic = 11
+)
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -226,6 +240,7 @@ const (
 	BeepMapFRONT_SOURCES   = "FRONT_SOURCES"
 	BeepMapNODE_ALLOW      = "NODE_ALLOW"
 	BeepMapPOD_TARGETS     = "POD_TARGETS"
+	BeepMapTRAFFIC         = "TRAFFIC"
 	BeepProgBeepEgress     = "beep_egress"
 	BeepProgBeepIngress    = "beep_ingress"
 	BeepVarAbiDirection    = "abi_direction"
@@ -233,6 +248,7 @@ const (
 	BeepVarAbiFlowFlag     = "abi_flow_flag"
 	BeepVarAbiFlowKind     = "abi_flow_kind"
 	BeepVarAbiFrontFlag    = "abi_front_flag"
+	BeepVarAbiTraffic      = "abi_traffic"
 	BeepVarCfgBridge       = "cfg_bridge"
 	BeepVarCfgCsumIpv6     = "cfg_csum_ipv6"
 	BeepVarCfgGenevePort   = "cfg_geneve_port"
@@ -306,6 +322,7 @@ type BeepMapSpecs struct {
 	FRONT_SOURCES   *ebpf.MapSpec `ebpf:"FRONT_SOURCES"`
 	NODE_ALLOW      *ebpf.MapSpec `ebpf:"NODE_ALLOW"`
 	POD_TARGETS     *ebpf.MapSpec `ebpf:"POD_TARGETS"`
+	TRAFFIC         *ebpf.MapSpec `ebpf:"TRAFFIC"`
 }
 
 // BeepVariableSpecs contains global variables before they are loaded into the kernel.
@@ -317,6 +334,7 @@ type BeepVariableSpecs struct {
 	AbiFlowFlag   *ebpf.VariableSpec `ebpf:"abi_flow_flag"`
 	AbiFlowKind   *ebpf.VariableSpec `ebpf:"abi_flow_kind"`
 	AbiFrontFlag  *ebpf.VariableSpec `ebpf:"abi_front_flag"`
+	AbiTraffic    *ebpf.VariableSpec `ebpf:"abi_traffic"`
 	CfgBridge     *ebpf.VariableSpec `ebpf:"cfg_bridge"`
 	CfgCsumIpv6   *ebpf.VariableSpec `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
@@ -360,6 +378,7 @@ type BeepMaps struct {
 	FRONT_SOURCES   *ebpf.Map `ebpf:"FRONT_SOURCES"`
 	NODE_ALLOW      *ebpf.Map `ebpf:"NODE_ALLOW"`
 	POD_TARGETS     *ebpf.Map `ebpf:"POD_TARGETS"`
+	TRAFFIC         *ebpf.Map `ebpf:"TRAFFIC"`
 }
 
 func (m *BeepMaps) Close() error {
@@ -378,6 +397,7 @@ func (m *BeepMaps) Close() error {
 		m.FRONT_SOURCES,
 		m.NODE_ALLOW,
 		m.POD_TARGETS,
+		m.TRAFFIC,
 	)
 }
 
@@ -390,6 +410,7 @@ type BeepVariables struct {
 	AbiFlowFlag   *ebpf.Variable `ebpf:"abi_flow_flag"`
 	AbiFlowKind   *ebpf.Variable `ebpf:"abi_flow_kind"`
 	AbiFrontFlag  *ebpf.Variable `ebpf:"abi_front_flag"`
+	AbiTraffic    *ebpf.Variable `ebpf:"abi_traffic"`
 	CfgBridge     *ebpf.Variable `ebpf:"cfg_bridge"`
 	CfgCsumIpv6   *ebpf.Variable `ebpf:"cfg_csum_ipv6"`
 	CfgGenevePort *ebpf.Variable `ebpf:"cfg_geneve_port"`

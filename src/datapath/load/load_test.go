@@ -118,7 +118,7 @@ func rebuilt(before, now map[string]ebpf.MapID) string {
 func TestFirstLoadPinsEveryMap(t *testing.T) {
 	dir := pinDir(t)
 	d, log := load(t, dir, settings(), ethernet)
-	if len(pins(t, dir)) != 14 || log != "" {
+	if len(pins(t, dir)) != 15 || log != "" {
 		t.Errorf("pins %v, log %q", pins(t, dir), log)
 	}
 	if d.Maps.Capacity() != settings().Sizes {
@@ -256,13 +256,13 @@ func TestOtherABIRebuildsAll(t *testing.T) {
 			before := pins(t, dir)
 
 			again, log := load(t, dir, settings(), ethernet)
-			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 14 {
+			if changed := rebuilt(before, pins(t, dir)); len(strings.Fields(changed)) != 15 {
 				t.Errorf("rebuilt only %s", changed)
 			}
 			lines := strings.Split(strings.TrimSpace(log), "\n")
 			want := fmt.Sprintf(`level=WARN msg="map rebuilt empty" map=CONFIG had="layout %d, this build has %d"`, abi, maps.ABI)
-			if len(lines) != 14 || lines[13] != want {
-				t.Errorf("log\n%s\nwant fourteen lines, the last %s", log, want)
+			if len(lines) != 15 || lines[14] != want {
+				t.Errorf("log\n%s\nwant fifteen lines, the last %s", log, want)
 			}
 			left, err := again.Maps.Peers()
 			if err != nil || len(left) != 0 {
@@ -320,7 +320,7 @@ func TestStaleStagedPinsGo(t *testing.T) {
 		must(t, err, clone.Pin(dir.MapPath(name)), clone.Close())
 	}
 	load(t, dir, settings())
-	if now := pins(t, dir); len(now) != 14 {
+	if now := pins(t, dir); len(now) != 15 {
 		t.Errorf("pins %v", now)
 	}
 }

@@ -161,14 +161,14 @@ func count(name string, m *ebpf.Map) (uint32, error) {
 // later compares two times of the programs' clock in seconds, which wraps after 136 years of uptime.
 func later(a, b uint32) bool { return int32(a-b) > 0 }
 
-// AddDrops adds the counts of an old DROPS to a new one, CPU by CPU, after no program writes to the old one any more.
-// Reasons are only ever added, so an index keeps its meaning.
-func AddDrops(from, to *ebpf.Map) (Carried, error) {
+// AddCounts adds the counts of an old DROPS or TRAFFIC, which name says, to a new one, CPU by CPU, after no program
+// writes to the old one any more. Rows are only ever added, so an index keeps its meaning.
+func AddCounts(name string, from, to *ebpf.Map) (Carried, error) {
 	carried := Carried{Found: from.MaxEntries()}
 	for index := range min(from.MaxEntries(), to.MaxEntries()) {
 		var old, now []bpfobj.BeepDropCount
 		if err := errors.Join(from.Lookup(&index, &old), to.Lookup(&index, &now)); err != nil {
-			return carried, carryFault(bpfobj.BeepMapDROPS, errno(err))
+			return carried, carryFault(name, errno(err))
 		}
 		carried.Kept++
 		var counted uint64
@@ -181,7 +181,7 @@ func AddDrops(from, to *ebpf.Map) (Carried, error) {
 			continue // nothing to add, and no count of the new programs' to race with
 		}
 		if err := to.Update(&index, now, ebpf.UpdateAny); err != nil {
-			return carried, carryFault(bpfobj.BeepMapDROPS, errno(err))
+			return carried, carryFault(name, errno(err))
 		}
 	}
 	return carried, nil

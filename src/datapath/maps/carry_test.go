@@ -328,11 +328,16 @@ func TestCarryConfigAndCounters(t *testing.T) {
 	for cpu := range counts {
 		counts[cpu] = bpfobj.BeepDropCount{Packets: 2, Bytes: 100}
 	}
-	must(t, old.maps.DROPS.Put(uint32(3), counts), next.maps.DROPS.Put(uint32(3), counts))
-	_, err = AddDrops(old.maps.DROPS, next.maps.DROPS)
-	must(t, err, next.maps.DROPS.Lookup(uint32(3), &counts))
-	if counts[0] != (bpfobj.BeepDropCount{Packets: 4, Bytes: 200}) {
-		t.Errorf("counts %v", counts)
+	for name, of := range map[string]struct{ from, to *ebpf.Map }{
+		"DROPS": {old.maps.DROPS, next.maps.DROPS}, "TRAFFIC": {old.maps.TRAFFIC, next.maps.TRAFFIC},
+	} {
+		must(t, of.from.Put(uint32(3), counts), of.to.Put(uint32(3), counts))
+		_, err = AddCounts(name, of.from, of.to)
+		sum := make([]bpfobj.BeepDropCount, len(counts))
+		must(t, err, of.to.Lookup(uint32(3), &sum))
+		if sum[0] != (bpfobj.BeepDropCount{Packets: 4, Bytes: 200}) {
+			t.Errorf("%s: counts %v", name, sum)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ package maps
 import (
 	"fmt"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 )
 
@@ -115,17 +117,25 @@ func (k *Kernel) Drops() ([]DropRow, error) {
 	for _, reason := range Reasons() {
 		for direction := Ingress; direction < Direction(bpfobj.BeepDirectionDIRECTIONS); direction++ {
 			index := uint32(reason)*uint32(bpfobj.BeepDirectionDIRECTIONS) + uint32(direction)
-			var perCPU []bpfobj.BeepDropCount
-			if err := k.maps.DROPS.Lookup(&index, &perCPU); err != nil {
-				return nil, fmt.Errorf("read %s, %s at %s: %w", bpfobj.BeepMapDROPS, reason, direction, errno(err))
+			sum, err := sumCPUs(k.maps.DROPS, index)
+			if err != nil {
+				return nil, fmt.Errorf("read %s, %s at %s: %w", bpfobj.BeepMapDROPS, reason, direction, err)
 			}
-			row := DropRow{Reason: reason, Direction: direction}
-			for _, count := range perCPU {
-				row.Packets += count.Packets
-				row.Bytes += count.Bytes
-			}
-			rows = append(rows, row)
+			rows = append(rows, DropRow{Reason: reason, Direction: direction, Packets: sum.Packets, Bytes: sum.Bytes})
 		}
 	}
 	return rows, nil
+}
+
+// sumCPUs adds up what the CPUs have counted at an index.
+func sumCPUs(m *ebpf.Map, index uint32) (sum bpfobj.BeepDropCount, err error) {
+	var perCPU []bpfobj.BeepDropCount
+	if err := m.Lookup(&index, &perCPU); err != nil {
+		return sum, errno(err)
+	}
+	for _, count := range perCPU {
+		sum.Packets += count.Packets
+		sum.Bytes += count.Bytes
+	}
+	return sum, nil
 }

@@ -16,7 +16,7 @@ import (
 type Fill struct {
 	// Map is its name, as FLOW_TABLE.
 	Map string
-	// Entries are the rows in use, Max the rows that fit. All rows of CONFIG and DROPS are always in use.
+	// Entries are the rows in use, Max the rows that fit. All rows of CONFIG, DROPS and TRAFFIC are always in use.
 	Entries, Max uint32
 	// Bytes is the kernel's own count of the map's memory.
 	Bytes uint64

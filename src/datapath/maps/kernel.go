@@ -95,7 +95,7 @@ func fields(m *bpfobj.BeepMaps) map[string]**ebpf.Map {
 		bpfobj.BeepMapFLOW_DATAGRAMS:  &m.FLOW_DATAGRAMS,
 		bpfobj.BeepMapFRONT_ENDPOINTS: &m.FRONT_ENDPOINTS, bpfobj.BeepMapFRONT_META: &m.FRONT_META,
 		bpfobj.BeepMapFRONT_RING: &m.FRONT_RING, bpfobj.BeepMapNODE_ALLOW: &m.NODE_ALLOW,
-		bpfobj.BeepMapPOD_TARGETS: &m.POD_TARGETS,
+		bpfobj.BeepMapPOD_TARGETS: &m.POD_TARGETS, bpfobj.BeepMapTRAFFIC: &m.TRAFFIC,
 	}
 }
 

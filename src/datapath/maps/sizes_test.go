@@ -142,7 +142,8 @@ func TestFill(t *testing.T) {
 	drops := 2 * (len(Reasons()) + 1)
 	want := []string{"AFFINITY 0/64", "BUDGET 1/1", "CONFIG 1/1", fmt.Sprintf("DROPS %d/%d", drops, drops), "FLOW_DATAGRAMS 0/512",
 		"FLOW_PENDING 0/256", "FLOW_TABLE 1/1024",
-		"FRAGMENTS 0/64", "FRONT_ENDPOINTS 0/4", "FRONT_META 0/3", "FRONT_RING 0/2", "FRONT_SOURCES 0/3", "NODE_ALLOW 1/2", "POD_TARGETS 2/2"}
+		"FRAGMENTS 0/64", "FRONT_ENDPOINTS 0/4", "FRONT_META 0/3", "FRONT_RING 0/2", "FRONT_SOURCES 0/3", "NODE_ALLOW 1/2", "POD_TARGETS 2/2",
+		"TRAFFIC 11/11"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fill (-want +got):\n%s", diff)
 	}

@@ -172,10 +172,13 @@ func inGroup(name string) bool {
 	return slices.ContainsFunc(groups, func(group []string) bool { return slices.Contains(group, name) })
 }
 
+// counters are the maps whose rows are added up.
+var counters = []string{bpfobj.BeepMapDROPS, bpfobj.BeepMapTRAFFIC}
+
 // moves says whether the map has rows that Carry knows: what a CPU may spend is nothing to keep, and counters are
 // added up at the end.
 func moves(name string) bool {
-	return name != bpfobj.BeepMapBUDGET && name != bpfobj.BeepMapDROPS
+	return name != bpfobj.BeepMapBUDGET && !slices.Contains(counters, name)
 }
 
 func (s *Set) carryFronts() error {
@@ -296,16 +299,18 @@ func (s *Set) Drain() error {
 	if err := s.CatchUp(rows.NewWins); err != nil {
 		return err
 	}
-	f := s.fresh[bpfobj.BeepMapDROPS]
-	if f == nil {
-		return nil
-	}
-	for _, older := range f.sources {
-		var err error
-		if f.carried, err = rows.AddDrops(older.Map, s.now[bpfobj.BeepMapDROPS]); err != nil {
-			return err
+	for _, name := range counters {
+		f := s.fresh[name]
+		if f == nil {
+			continue
 		}
-		f.rows = true
+		for _, older := range f.sources {
+			var err error
+			if f.carried, err = rows.AddCounts(name, older.Map, s.now[name]); err != nil {
+				return err
+			}
+			f.rows = true
+		}
 	}
 	return nil
 }

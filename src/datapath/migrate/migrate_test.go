@@ -146,7 +146,7 @@ func TestRowsWrittenMeanwhile(t *testing.T) {
 	if got, want := flows(t, next), fmt.Sprintf("1@%d 2@%d 3@%d 4@%d", now+1, now+1, now, now); got != want {
 		t.Errorf("flows %s, want %s", got, want)
 	}
-	if names := l.names(); len(names) != 14 {
+	if names := l.names(); len(names) != 15 {
 		t.Errorf("pins %v", names)
 	}
 }
@@ -185,7 +185,7 @@ func TestStartsThatWereKilled(t *testing.T) {
 				must(t, stage.run(killed), old.PutFlow(flow(2, now)), next.PutFlow(flow(3, now)))
 
 				again := l.start(sizes)
-				if names := l.names(); len(names) != 14 {
+				if names := l.names(); len(names) != 15 {
 					t.Errorf("pins %v", names)
 				}
 				want := []string{fmt.Sprintf("1@%d", now)}
@@ -267,7 +267,7 @@ func TestLayout1(t *testing.T) {
 	old := l.start(small)
 	must(t, old.PutFlow(inTable(flow(1, 7))), old.PutPeer(netip.MustParseAddr("192.0.2.2")),
 		old.SetConfig(rows.Config{ABI: rows.ABI, Epoch: 9, Seed: [16]byte{1}}))
-	for _, name := range []string{"FRONT_META", "FRONT_SOURCES", "FLOW_DATAGRAMS", "AFFINITY", "FRAGMENTS", "BUDGET", "DROPS"} {
+	for _, name := range []string{"FRONT_META", "FRONT_SOURCES", "FLOW_DATAGRAMS", "AFFINITY", "FRAGMENTS", "BUDGET", "DROPS", "TRAFFIC"} {
 		must(t, l.dir.Remove(l.dir.MapPath(name)))
 	}
 	drops, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 16, MaxEntries: 38})
