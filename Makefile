@@ -151,6 +151,11 @@ kube-binaries: ## build the Kubernetes programs that rigs with an API server run
 vm-kernels: ## fetch the kernels of ci/kernels from Debian's archive (once; see harness/vm/kernels/fetch)
 	set -- $$(awk '!/^#/ { print $$1 }' ci/kernels); for kernel; do harness/vm/kernels/fetch "$$kernel" || exit; done
 
+# Minutes the first time, kubelet included.
+.PHONY: node-image
+node-image: ## build the disk that the nodes of rig-vm-cluster boot (once, as root; see harness/vm/node/image/build)
+	harness/vm/node/image/build
+
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries
 

@@ -60,6 +60,9 @@ type Options struct {
 	APIServerArgs         []string             // further flags of kube-apiserver
 	ControllerManagerArgs []string             // further flags of kube-controller-manager
 	Audit                 bool                 // have the API server write down every write, for Writes
+	// Machines says that the nodes are machines with kubelets, and run what is scheduled to them: there is a scheduler, pods
+	// get accounts, the API server may ask kubelets, and certificate requests are signed.
+	Machines bool
 }
 
 // ControlPlane is a running control plane. Its methods may be called from any goroutine.
@@ -68,6 +71,7 @@ type ControlPlane struct {
 	Etcd              *Program
 	APIServer         *Program
 	ControllerManager *Program
+	Scheduler         *Program // nil without Options.Machines
 
 	ns       *netns.NS
 	dir      string // certificates, kubeconfigs, etcd's data
@@ -158,7 +162,10 @@ func (c *ControlPlane) launch(o Options) error {
 	if err := c.startServer(ctx, o); err != nil {
 		return err
 	}
-	return c.startControllers(ctx, o.ControllerManagerArgs)
+	if err := c.startControllers(ctx, o); err != nil || !o.Machines {
+		return err
+	}
+	return c.startScheduler(ctx)
 }
 
 // startServer starts etcd and the API server and waits until the latter is ready.
@@ -186,9 +193,17 @@ func (c *ControlPlane) startServer(ctx context.Context, o Options) error {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-cluster-ip-range=" + joined(ServiceCIDRs),
 		"--authorization-mode=Node,RBAC",
-		// Pods need no token, since nothing runs in them that would talk to the API server.
-		"--disable-admission-plugins=ServiceAccount",
 		"--profiling=false",
+	}
+	if o.Machines {
+		kubelets, err := c.kubeletFlags()
+		if err != nil {
+			return err
+		}
+		flags = append(flags, kubelets...)
+	} else {
+		// Pods need no token, since nothing runs in them that would talk to the API server.
+		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
 	if o.Audit {
 		audit, err := c.auditFlags()
@@ -206,7 +221,7 @@ func (c *ControlPlane) startServer(ctx context.Context, o Options) error {
 }
 
 // startControllers starts the controller manager and waits until its controllers run.
-func (c *ControlPlane) startControllers(ctx context.Context, args []string) error {
+func (c *ControlPlane) startControllers(ctx context.Context, o Options) error {
 	// An administrator: upstream's manager has its rights by an account for each controller, and takes seconds to make them.
 	kubeconfig, err := c.Kubeconfig("system:kube-controller-manager", "system:masters")
 	if err != nil {
@@ -221,7 +236,14 @@ func (c *ControlPlane) startControllers(ctx context.Context, args []string) erro
 		"--service-account-private-key-file=" + filepath.Join(c.dir, accountFile), "--root-ca-file=" + c.caFile(),
 		"--profiling=false",
 	}
-	c.ControllerManager, err = c.start("kube-controller-manager", append(flags, args...)...)
+	if o.Machines {
+		signing, err := c.ca.signingFlags(c.dir)
+		if err != nil {
+			return err
+		}
+		flags = append(flags, signing...)
+	}
+	c.ControllerManager, err = c.start("kube-controller-manager", append(flags, o.ControllerManagerArgs...)...)
 	if err != nil {
 		return err
 	}
@@ -301,9 +323,11 @@ func (c *ControlPlane) NS() *netns.NS { return c.ns }
 func (c *ControlPlane) Show(evidence *artifacts.Collector) {
 	c.register(evidence)
 	for name, p := range map[string]*Program{
-		"etcd": c.Etcd, "kube-apiserver": c.APIServer, "kube-controller-manager": c.ControllerManager,
+		"etcd": c.Etcd, "kube-apiserver": c.APIServer, "kube-controller-manager": c.ControllerManager, "kube-scheduler": c.Scheduler,
 	} {
-		p.Show(evidence, name)
+		if p != nil {
+			p.Show(evidence, name)
+		}
 	}
 }
 

@@ -29,6 +29,9 @@ const (
 	accountFile   = "service-account.key"
 )
 
+// apiServerName is the common name of the API server's certificates.
+const apiServerName = "kube-apiserver"
+
 // authority is the certificate authority of one cluster. Kubernetes reads a client's user from the common name of
 // its certificate and its groups from the organizations.
 type authority struct {
@@ -82,18 +85,18 @@ func (a *authority) client(user string, groups []string) (pair, error) {
 // ServingCertificate is a certificate that every client of this cluster takes for the API server's at these addresses:
 // for what is to stand between and read along.
 func (c *ControlPlane) ServingCertificate(addrs ...netip.Addr) (tls.Certificate, error) {
-	made, err := c.ca.server(addrs)
+	made, err := c.ca.server(apiServerName, addrs)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(made.cert, made.key)
 }
 
-// server makes a certificate that is the API server's.
-func (a *authority) server(addrs []netip.Addr) (pair, error) {
-	template, err := certificate(pkix.Name{CommonName: "kube-apiserver"})
+// server makes a certificate of a server at these addresses.
+func (a *authority) server(name string, addrs []netip.Addr) (pair, error) {
+	template, err := certificate(pkix.Name{CommonName: name})
 	if err != nil {
-		return pair{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
+		return pair{}, fmt.Errorf("certificate of %s: %w", name, err)
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, addr := range addrs {
@@ -101,14 +104,14 @@ func (a *authority) server(addrs []netip.Addr) (pair, error) {
 	}
 	made, err := a.sign(template)
 	if err != nil {
-		return pair{}, fmt.Errorf("certificate of kube-apiserver: %w", err)
+		return pair{}, fmt.Errorf("certificate of %s: %w", name, err)
 	}
 	return made, nil
 }
 
 // serverPair writes the API server's certificate, the key and the authority's certificate into a directory.
 func (a *authority) serverPair(dir string, addrs ...netip.Addr) (paths, error) {
-	made, err := a.server(addrs)
+	made, err := a.server(apiServerName, addrs)
 	if err != nil {
 		return paths{}, err
 	}
