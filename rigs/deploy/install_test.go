@@ -110,6 +110,17 @@ var _ = Describe("deploy/base", Label("cluster"), func() {
 		left := r.kubectl("get", "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,flowschemas",
 			"-l", "app.kubernetes.io/name=beep", "-o", "name")
 		Expect(left).To(Or(BeEmpty(), ContainSubstring("No resources found")))
+
+		By("what cleans the nodes is applied and deleted, too")
+		Expect(r.kubectl("apply", "--validate=strict", "-k", "deploy/uninstall")).To(ContainSubstring("daemonset.apps/beep-uninstall created"))
+		r.await(func(ctx context.Context) error {
+			set, err := r.Control.Client.AppsV1().DaemonSets("beep-uninstall").Get(ctx, "beep-uninstall", metav1.GetOptions{})
+			if err == nil && int(set.Status.DesiredNumberScheduled) != len(r.Nodes()) {
+				err = fmt.Errorf("it is wanted on %d nodes", set.Status.DesiredNumberScheduled)
+			}
+			return err
+		})
+		r.kubectl("delete", "--wait=true", "--timeout=60s", "-k", "deploy/uninstall")
 	})
 })
 

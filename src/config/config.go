@@ -128,9 +128,10 @@ type Inspect struct {
 	Output string `name:"output" short:"o" default:"text" placeholder:"FORMAT" help:"text for people, json for programs."`
 }
 
-// Uninstall holds the flag of `beep uninstall`.
+// Uninstall holds the flags of `beep uninstall`.
 type Uninstall struct {
 	PinDir string `name:"pin-dir" env:"BEEP_PIN_DIR" placeholder:"DIR" help:"Directory on bpffs that holds the pinned maps and links (required)."`
+	Stay   bool   `name:"stay" help:"Go on running until SIGTERM: a DaemonSet counts a node as done while its pod runs."`
 }
 
 // JSON says that the output is for programs.

@@ -69,6 +69,27 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
+func TestUninstallThatStays(t *testing.T) {
+	m := newMachine(t)
+	var out printed
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs beep-test /etc/sysctl.d && exec "$@"`, "sh",
+		m.binary, "uninstall", "--pin-dir="+m.pins(), "--stay")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	process, err := m.ns.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.await("it has done its work", out.String, func() bool { return strings.Contains(out.String(), "what stays until the next boot") })
+	select {
+	case <-process.Done():
+		t.Errorf("it has ended: %s", out.String())
+	default:
+	}
+	if err := m.end(process, syscall.SIGTERM); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
 func (m *machine) sysctl(name, value string) {
 	m.t.Helper()
 	if err := m.ns.Sysctl(name, value); err != nil {

@@ -3,10 +3,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/signal"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/pinfs"
@@ -29,6 +33,11 @@ func (u *uninstallCommand) Run(c console) error {
 	}
 	_, err = fmt.Fprintln(c.out, "what stays until the next boot: rp_filter of the uplinks as it is, and tx-udp-segmentation off "+
 		"where the log of `beep run` said so")
+	if err == nil && u.Stay {
+		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+		defer stop()
+		<-ctx.Done()
+	}
 	return err
 }
 
