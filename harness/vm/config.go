@@ -6,6 +6,7 @@
 package vm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -107,7 +108,7 @@ func (c *Config) args(ports []string) []string {
 		// Five levels of page tables would only cost an emulated guest time.
 		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
 	}
-	args = append(args, "-smp", strconv.Itoa(max(c.CPUs, 1)), "-m", strconv.Itoa(orDefault(c.MemoryMiB, 1024)),
+	args = append(args, "-smp", strconv.Itoa(max(c.CPUs, 1)), "-m", strconv.Itoa(cmp.Or(c.MemoryMiB, 1024)),
 		"-kernel", c.Kernel, "-append", strings.TrimSpace("console=ttyS0 panic=-1 "+c.Cmdline))
 	if c.Initrd != "" {
 		args = append(args, "-initrd", c.Initrd)
@@ -144,11 +145,4 @@ func onOff(on bool) string {
 		return "on"
 	}
 	return "off"
-}
-
-func orDefault(value, unset int) int {
-	if value == 0 {
-		return unset
-	}
-	return value
 }
