@@ -33,26 +33,34 @@ static __always_inline void fragment_key_of(const struct pkt *p, struct fragment
 	key->pad[2] = 0;
 }
 
+__noinline int fragment_keep(const struct pkt *p)
+{
+	struct fragment_ports ports = {};
+	struct fragment_key key;
+
+	if (!p)
+		return 0;
+	ports.sport_be = p->key.sport_be;
+	ports.dport_be = p->key.dport_be;
+	fragment_key_of(p, &key);
+	bpf_map_update_elem(&FRAGMENTS, &key, &ports, BPF_ANY);
+	return 0;
+}
+
 /* Keeps the ports of a first fragment that is ours for the fragments behind it. */
 static __always_inline void fragment_remember(const struct pkt *p)
 {
-	struct fragment_ports ports = { .sport_be = p->key.sport_be, .dport_be = p->key.dport_be };
-	struct fragment_key key;
-
-	if (p->fragment != FRAGMENT_FIRST)
-		return;
-	fragment_key_of(p, &key);
-	bpf_map_update_elem(&FRAGMENTS, &key, &ports, BPF_ANY);
+	if (p->fragment == FRAGMENT_FIRST)
+		fragment_keep(p);
 }
 
-/* Gives a later fragment the ports of its datagram. False: its first fragment was none of ours, or is late. */
-static __always_inline bool fragment_ports(struct pkt *p)
+__noinline bool fragment_find(struct pkt *p)
 {
 	struct fragment_ports *ports;
 	struct fragment_key key;
 
-	if (p->fragment != FRAGMENT_LATER)
-		return true;
+	if (!p)
+		return false;
 	fragment_key_of(p, &key);
 	ports = bpf_map_lookup_elem(&FRAGMENTS, &key);
 	if (!ports)
@@ -60,6 +68,12 @@ static __always_inline bool fragment_ports(struct pkt *p)
 	p->key.sport_be = ports->sport_be;
 	p->key.dport_be = ports->dport_be;
 	return true;
+}
+
+/* Gives a later fragment the ports of its datagram. False: its first fragment was none of ours, or is late. */
+static __always_inline bool fragment_ports(struct pkt *p)
+{
+	return p->fragment != FRAGMENT_LATER || fragment_find(p);
 }
 
 struct sum_walk {
@@ -91,11 +105,15 @@ static long sum_step(__u64 i, struct sum_walk *walk)
  * Completes a transport checksum whose field holds the sum of the pseudo-header, as that of a partial one does, over
  * the packet that p describes.
  */
-static __noinline int finish_checksum(struct __sk_buff *skb, const struct pkt *p)
+__noinline int finish_checksum(struct __sk_buff *skb, const struct pkt *p)
 {
-	struct sum_walk walk = { .skb = skb, .off = p->l4_off, .end = p->l3_off + p->l3_len };
+	struct sum_walk walk = { .skb = skb };
 	__u16 check;
 
+	if (!p)
+		return -DROP_KERNEL_REFUSED;
+	walk.off = p->l4_off;
+	walk.end = packet_end_off(p);
 	bpf_loop(0x10000 / SUM_CHUNK, sum_step, &walk, 0);
 	check = ~fold(walk.sum);
 	/* Zero would say that there is none (RFC 768). */
@@ -111,10 +129,12 @@ static __noinline int finish_checksum(struct __sk_buff *skb, const struct pkt *p
  * behind us might, and a fragment is not what it would have to sum. The kernel forgets it when the front of the packet
  * goes, up to behind where the sum begins.
  */
-static __noinline int finish_partial(struct __sk_buff *skb, const struct pkt *p)
+__noinline int finish_partial(struct __sk_buff *skb, const struct pkt *p)
 {
 	__u8 front[FORGET_LEN];
 
+	if (!p)
+		return -DROP_KERNEL_REFUSED;
 	if (!is_partial(skb))
 		return 0;
 	if (finish_checksum(skb, p) || bpf_skb_load_bytes(skb, p->l3_off, front, sizeof(front)) ||

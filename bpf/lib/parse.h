@@ -170,10 +170,20 @@ static __always_inline bool is_extension(__u8 proto)
 	       proto == IPPROTO_AH || proto == IPPROTO_FRAGMENT;
 }
 
+/* Walks the extension headers, the first of which p names. Returns whether it got to the upper layer. */
+__noinline bool walk_extensions(struct __sk_buff *skb, struct pkt *p)
+{
+	struct extension_walk walk = { .skb = skb, .p = p };
+
+	if (!p)
+		return false;
+	bpf_loop(MAX_EXTENSIONS, extension_next, &walk, 0);
+	return walk.step == 0 || (walk.step > 0 && !is_extension(p->key.proto));
+}
+
 static __always_inline bool parse_v6(struct __sk_buff *skb, struct pkt *p)
 {
 	struct ipv6hdr *ip6 = header(skb, p->l3_off, sizeof(*ip6));
-	struct extension_walk walk = { .skb = skb, .p = p };
 
 	if (!ip6 || ip6->version != 6)
 		return false;
@@ -192,10 +202,7 @@ static __always_inline bool parse_v6(struct __sk_buff *skb, struct pkt *p)
 	 */
 	if (addr_is_v4(p->key.src) || addr_is_v4(p->key.dst))
 		return false;
-	if (!is_extension(p->key.proto))
-		return true;
-	bpf_loop(MAX_EXTENSIONS, extension_next, &walk, 0);
-	return walk.step == 0 || (walk.step > 0 && !is_extension(p->key.proto));
+	return !is_extension(p->key.proto) || walk_extensions(skb, p);
 }
 
 static __always_inline bool parse_network(struct __sk_buff *skb, __u32 off, __be16 ethertype,

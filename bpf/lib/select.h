@@ -33,17 +33,19 @@ static __always_inline void sip_round(__u64 *v)
 }
 
 /* SipHash-2-4 (Aumasson and Bernstein, 2012) of three words, as of a message of 24 bytes. */
-static __noinline __u64 siphash(const struct config *cfg, __u64 a, __u64 b, __u64 c)
+__noinline __u64 siphash(const struct config *cfg, __u64 a, __u64 b, __u64 c)
 {
-	__u64 k0 = ((const __u64 *)cfg->seed)[0], k1 = ((const __u64 *)cfg->seed)[1];
-	__u64 v[4] = {
-		k0 ^ 0x736f6d6570736575ULL,
-		k1 ^ 0x646f72616e646f6dULL,
-		k0 ^ 0x6c7967656e657261ULL,
-		k1 ^ 0x7465646279746573ULL,
-	};
 	__u64 words[4] = { a, b, c, 24ULL << 56 };
+	__u64 v[4], k0, k1;
 
+	if (!cfg)
+		return 0;
+	k0 = ((const __u64 *)cfg->seed)[0];
+	k1 = ((const __u64 *)cfg->seed)[1];
+	v[0] = k0 ^ 0x736f6d6570736575ULL;
+	v[1] = k1 ^ 0x646f72616e646f6dULL;
+	v[2] = k0 ^ 0x6c7967656e657261ULL;
+	v[3] = k1 ^ 0x7465646279746573ULL;
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
 		v[3] ^= words[i];
@@ -80,17 +82,27 @@ static __always_inline __be16 tunnel_source_port(__u64 hash, const struct flow_k
 	return bpf_htons(DYNAMIC_PORTS | mixed >> 18);
 }
 
-/* Finds the endpoint that the ring names. Returns 0 and sets *found, or a negative drop reason. */
-static __always_inline int ring_endpoint(const struct front_meta *front, __u64 hash,
-					 const struct endpoint **found)
+/* Gives a new flow's row its endpoint. */
+static __always_inline void take_endpoint(struct flow *row, const struct endpoint *endpoint)
 {
-	struct endpoint_key key = { .front_id = front->id, .generation = front->generation };
-	struct ring_key at = { .front_id = front->id, .generation = front->generation };
+	addr_copy(row->nat_addr, endpoint->addr);
+	addr_copy(row->peer, endpoint->peer);
+	row->nat_port_be = endpoint->port_be;
+}
+
+/* Gives a new flow the endpoint that the ring names. Returns 0 or a negative drop reason. */
+__noinline int ring_endpoint(const struct front_meta *front, __u64 hash, struct flow *row)
+{
+	const struct endpoint *endpoint;
+	struct endpoint_key key = {};
 	struct ring_block *block;
+	struct ring_key at = {};
 	__u32 slot;
 
-	if (!front->count)
+	if (!front || !row || !front->count)
 		return -DROP_NO_ENDPOINT;
+	key.front_id = at.front_id = front->id;
+	key.generation = at.generation = front->generation;
 	if (front->ring_size) {
 		slot = hash % front->ring_size;
 		at.block = slot / RING_BLOCK;
@@ -99,8 +111,11 @@ static __always_inline int ring_endpoint(const struct front_meta *front, __u64 h
 			return -DROP_FRONT_INCOMPLETE;
 		key.index = block->index[slot % RING_BLOCK];
 	}
-	*found = bpf_map_lookup_elem(&FRONT_ENDPOINTS, &key);
-	return *found ? 0 : -DROP_FRONT_INCOMPLETE;
+	endpoint = bpf_map_lookup_elem(&FRONT_ENDPOINTS, &key);
+	if (!endpoint)
+		return -DROP_FRONT_INCOMPLETE;
+	take_endpoint(row, endpoint);
+	return 0;
 }
 
 struct endpoint_scan {
@@ -138,40 +153,64 @@ static __always_inline bool affinity_serves(const struct front_meta *front, stru
 }
 
 /*
- * Finds the endpoint for a new flow: with affinity the one that the client had within the front's timeout, as
- * long as it serves; else the ring's. Returns 0 and fills *found, or a negative drop reason.
+ * Gives a new flow the endpoint that its client had within the front's timeout, as long as that serves. False:
+ * there is none.
  */
-static __noinline int select_endpoint(const struct front_meta *front, const struct flow_key *key,
-				      __u64 hash, struct endpoint *found)
+__noinline bool affinity_endpoint(const struct front_meta *front, const struct flow_key *key,
+				  struct flow *flow)
 {
-	struct affinity_key client = { .front_id = front->id };
-	struct affinity made = {}, *row = NULL;
-	__u32 now = bpf_ktime_get_coarse_ns() / 1000000000ULL;
-	const struct endpoint *endpoint;
+	struct affinity_key client = {};
+	struct affinity *row;
+
+	if (!front || !key || !flow)
+		return false;
+	client.front_id = front->id;
+	addr_copy(client.client, key->src);
+	row = bpf_map_lookup_elem(&AFFINITY, &client);
+	if (!row || flow->last_seen - row->last_seen >= front->affinity_timeout ||
+	    !affinity_serves(front, row))
+		return false;
+	row->last_seen = flow->last_seen;
+	take_endpoint(flow, &row->endpoint);
+	return true;
+}
+
+/* Keeps a new flow's endpoint for its client. */
+__noinline int affinity_remember(const struct front_meta *front, const struct flow_key *key,
+				 const struct flow *flow)
+{
+	struct affinity_key client = {};
+	struct affinity made = {};
+
+	if (!front || !key || !flow)
+		return 0;
+	client.front_id = front->id;
+	addr_copy(client.client, key->src);
+	addr_copy(made.endpoint.addr, flow->nat_addr);
+	addr_copy(made.endpoint.peer, flow->peer);
+	made.endpoint.port_be = flow->nat_port_be;
+	made.generation = front->generation;
+	made.last_seen = flow->last_seen;
+	bpf_map_update_elem(&AFFINITY, &client, &made, BPF_ANY);
+	return 0;
+}
+
+/*
+ * Finds the endpoint for a new flow, whose row knows the time: with affinity the one that the client had, else
+ * the ring's. Returns 0, or a negative drop reason.
+ */
+static __always_inline int select_endpoint(const struct front_meta *front,
+					   const struct flow_key *key, __u64 hash, struct flow *row)
+{
 	bool affine = front->flags & FRONT_CLIENT_IP_AFFINITY && front->count > 1;
 	int err;
 
-	if (affine) {
-		addr_copy(client.client, key->src);
-		row = bpf_map_lookup_elem(&AFFINITY, &client);
-		if (row && now - row->last_seen < front->affinity_timeout &&
-		    affinity_serves(front, row)) {
-			row->last_seen = now;
-			__builtin_memcpy(found, &row->endpoint, sizeof(*found));
-			return 0;
-		}
-	}
-	err = ring_endpoint(front, hash, &endpoint);
-	if (err)
-		return err;
-	__builtin_memcpy(found, endpoint, sizeof(*found));
-	if (affine) {
-		__builtin_memcpy(&made.endpoint, endpoint, sizeof(made.endpoint));
-		made.generation = front->generation;
-		made.last_seen = now;
-		bpf_map_update_elem(&AFFINITY, &client, &made, BPF_ANY);
-	}
-	return 0;
+	if (affine && affinity_endpoint(front, key, row))
+		return 0;
+	err = ring_endpoint(front, hash, row);
+	if (!err && affine)
+		affinity_remember(front, key, row);
+	return err;
 }
 
 /* Whether a front takes this client. */

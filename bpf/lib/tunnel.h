@@ -127,11 +127,14 @@ static __always_inline __u32 outer_end(struct __sk_buff *skb, const struct pkt *
  * Reads a UDP packet to our tunnel port on our underlay address. Returns PASS if it is none of ours (another
  * VNI or option class), 1 if *r describes it, or a negative drop reason if it is ours but not our format.
  */
-static __noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
+__noinline int tunnel_read(struct __sk_buff *skb, const struct pkt *p, struct received *r)
 {
-	struct tunnel *t = transport_header(skb, p, RETURN_LEN);
+	struct tunnel *t;
 	__be16 ethertype;
 
+	if (!p || !r)
+		return PASS;
+	t = transport_header(skb, p, RETURN_LEN);
 	if (!t || !tunnel_is_ours(t))
 		return PASS;
 	r->type = t->option.type;
