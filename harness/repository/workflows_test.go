@@ -173,3 +173,17 @@ func script(name string, args ...string) (out, errout string, err error) {
 	err = cmd.Run()
 	return stdout.String(), stderr.String(), err
 }
+
+// text is a file of the repository.
+func content(t *testing.T, name string) string {
+	t.Helper()
+	path, err := checkout.Path(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(read)
+}
