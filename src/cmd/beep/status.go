@@ -50,7 +50,7 @@ type uplinkOutput struct {
 	// Ingress and Egress say that the program of that side is attached.
 	Ingress bool `json:"ingress"`
 	Egress  bool `json:"egress"`
-	// Since is when the older of the two programs was loaded.
+	// Since is when the older of the two programs was put there.
 	Since time.Time `json:"since"`
 	// Programs are their ids in the kernel, as bpftool shows them.
 	Programs []uint32 `json:"programs"`
@@ -117,18 +117,23 @@ func locked(dir *pinfs.Dir) (bool, error) {
 	return false, lock.Unlock()
 }
 
+// devices are those of this network namespace.
+func devices() ([]netdev.Link, error) {
+	host, err := netdev.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	return host.List()
+}
+
 // attachedUplinks lists the devices that have a pinned link, by ifindex.
 func attachedUplinks(dir *pinfs.Dir) ([]uplinkOutput, error) {
 	attachments, err := attach.Attached(dir)
 	if err != nil {
 		return nil, err
 	}
-	host, err := netdev.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer host.Close()
-	links, err := host.List()
+	links, err := devices()
 	if err != nil {
 		return nil, err
 	}

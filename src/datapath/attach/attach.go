@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -126,6 +128,11 @@ func update(path string, pin pinfs.Link, program *ebpf.Program) (bool, error) {
 			return false, nil
 		}
 		return false, fmt.Errorf("update the link: %w", err)
+	}
+	// What Attached tells: a pin that is new has its time already.
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil {
+		return false, fmt.Errorf("note the time of the update: %w", err)
 	}
 	return true, nil
 }

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/src/datapath/pinfs"
 )
@@ -24,7 +23,8 @@ type Attachment struct {
 	Severed bool
 	// Program is the kernel's id of the program, as bpftool prints it.
 	Program uint32
-	// Since is when the program was loaded.
+	// Since is when the program was put there: the pin's time of modification, see update. The kernel knows when it was loaded,
+	// but opens a program by its id only for CAP_SYS_ADMIN (bpf_prog_get_fd_by_id), which no container of deploy/base has.
 	Since time.Time
 }
 
@@ -63,28 +63,9 @@ func read(dir *pinfs.Dir, pin pinfs.Link) (Attachment, error) {
 		return Attachment{}, err
 	}
 	severed := on.ifindex != pin.Ifindex || on.hook != hooks[pin.Direction]
-	since, err := loadedAt(on.program)
+	put, err := os.Stat(dir.LinkPath(pin))
 	if err != nil {
 		return Attachment{}, err
 	}
-	return Attachment{Link: pin, Severed: severed, Program: uint32(on.program), Since: since}, nil
-}
-
-// loadedAt is when a program was loaded; the kernel counts from boot, suspended time included.
-func loadedAt(id ebpf.ProgramID) (time.Time, error) {
-	program, err := ebpf.NewProgramFromID(id)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("open program %d: %w", id, err)
-	}
-	defer program.Close()
-	info, err := program.Info()
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read program %d: %w", id, err)
-	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return time.Time{}, fmt.Errorf("read the clock: %w", err)
-	}
-	sinceBoot, _ := info.LoadTime()
-	return time.Now().Add(sinceBoot - time.Duration(now.Nano())), nil
+	return Attachment{Link: pin, Severed: severed, Program: uint32(on.program), Since: put.ModTime()}, nil
 }
