@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/beep-lb/beep/harness/bench"
+	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/harness/require"
+)
+
+func TestMain(m *testing.M) { os.Exit(require.Main(m)) }
+
+// The machinery alone: every variant carries every kind of work on every way, as the servers count it.
+func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
+	require.Root(t)
+	require.TCX(t)
+	_, err := kube.FindBinaries()
+	require.That(t, "Kubernetes programs", err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	if err := bench.Run(ctx, bench.Tiny, bench.NewRecord(&out), t.Logf); err != nil {
+		t.Fatalf("%v\n%s", err, out.Bytes())
+	}
+	for _, variant := range bench.Variants {
+		for _, way := range bench.Tiny.Ways {
+			for _, what := range []string{"Packet/dir=in", "Packet/dir=out", "Connection"} {
+				for _, total := range bench.Tiny.Totals {
+					want := fmt.Sprintf("\nBenchmark%s/%s/services=%d/variant=%s ", what, way, total, variant)
+					if n := bytes.Count(out.Bytes(), []byte(want)); n != 1 {
+						t.Errorf("%d samples of %q, want 1", n, want[1:])
+					}
+				}
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out.Bytes())
+	}
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/src/model"
+)
+
+// The ports: of the pods that answer, of the Services that are dialled for each path, and of all others. None is in the range of
+// nodePorts.
+const (
+	podPort    = 8080
+	localPort  = 10000
+	remotePort = 10100
+	otherPort  = 11000
+)
+
+// Services are what the nodes serve: so many that are dialled on each path, each of one pod, TCP and UDP, and so many in all. Each
+// of the others has two endpoints, one on each node, that nobody dials, and TCP alone.
+type Services struct{ Dialled, Total int }
+
+// Of is so many Services. iptables looks for a new connection's Service one by one, in an order that is another one after every
+// change: of many Services several are dialled, so that the mean of their places is what is measured.
+func Of(total int) Services {
+	if total < 100 {
+		return Services{Dialled: 1, Total: max(2, total)}
+	}
+	return Services{Dialled: 8, Total: total}
+}
+
+func dialledPort(path Path, service int) uint16 {
+	if path == Local {
+		return localPort + uint16(service)
+	}
+	return remotePort + uint16(service)
+}
+
+// service is one Service as both balancers need it.
+type service struct {
+	name      string
+	port      uint16
+	protos    []model.Proto
+	endpoints []endpoint
+}
+
+// endpoint is one pod: its addresses, IPv4 first, its port, and whether node-a runs it.
+type endpoint struct {
+	addrs []netip.Addr
+	port  uint16
+	onA   bool
+}
+
+// list is every Service.
+func (s Services) list() []service {
+	var all []service
+	both := []model.Proto{model.TCP, model.UDP}
+	for i := range s.Dialled {
+		all = append(all,
+			service{fmt.Sprintf("local-%d", i), dialledPort(Local, i), both, []endpoint{{podsA, podPort, true}}},
+			service{fmt.Sprintf("remote-%d", i), dialledPort(Remote, i), both, []endpoint{{podsB, podPort, false}}})
+	}
+	for i := range max(0, s.Total-len(all)) {
+		all = append(all, service{fmt.Sprintf("other-%d", i), otherPort + uint16(i), both[:1], []endpoint{
+			otherEndpoint(podsA, i, true), otherEndpoint(podsB, i, false),
+		}})
+	}
+	return all
+}
+
+// otherEndpoint is a pod that is not there: 200 addresses on each node, and as many ports as it takes.
+func otherEndpoint(like []netip.Addr, service int, onA bool) endpoint {
+	const addrs, firstAddr = 200, 20
+	e := endpoint{port: uint16(otherPort + service/addrs), onA: onA}
+	for _, addr := range like {
+		bytes := addr.AsSlice()
+		bytes[len(bytes)-1] = byte(firstAddr + service%addrs)
+		other, _ := netip.AddrFromSlice(bytes)
+		e.addrs = append(e.addrs, other)
+	}
+	return e
+}
+
+// desired is what beep's controller would want in the maps of node-a, or of node-b.
+func (s Services) desired(onA bool) model.Desired {
+	own, peers, fronts := addrsOf(underB), addrsOf(underA), addrsOf(underB)
+	if onA {
+		own, peers, fronts = addrsOf(underA), addrsOf(underB), addrsOf(frontA)
+	}
+	desired := model.Desired{Seed: [16]byte{1}, Underlay4: own[0], Underlay6: own[1], Peers: peers}
+	for _, service := range s.list() {
+		for _, proto := range service.protos {
+			for family, addr := range fronts {
+				front := model.Front{Socket: model.Socket{Addr: addr, Port: service.port, Proto: proto}}
+				for _, e := range service.endpoints {
+					at := model.Endpoint{Addr: e.addrs[family], Port: e.port}
+					if e.onA == onA {
+						desired.Targets = append(desired.Targets, model.Socket{Addr: at.Addr, Port: at.Port, Proto: proto})
+					} else {
+						at.Peer = peers[family]
+					}
+					front.Endpoints = append(front.Endpoints, at)
+				}
+				slices.SortFunc(front.Endpoints, model.Endpoint.Compare)
+				desired.Fronts = append(desired.Fronts, front)
+			}
+		}
+	}
+	slices.SortFunc(desired.Fronts, func(a, b model.Front) int { return a.Compare(b.Socket) })
+	slices.SortFunc(desired.Targets, model.Socket.Compare)
+	desired.Targets = slices.Compact(desired.Targets)
+	return desired
+}
+
+// posters is how many requests are on their way to the API server at once.
+const posters = 8
+
+// Post posts what the API server does not have of the Services yet, by the number that it has.
+func (s Services) Post(ctx context.Context, control *kube.ControlPlane, has Services) error {
+	there := map[string]bool{}
+	for _, service := range has.list() {
+		there[service.name] = true
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(posters)
+	for _, service := range s.list() {
+		if !there[service.name] {
+			group.Go(func() error { return service.post(ctx, control) })
+		}
+	}
+	return group.Wait()
+}
+
+// post creates the EndpointSlices and then the Service, which has no selector, so that nobody else writes any; and publishes node-a's
+// addresses, as a controller would.
+func (s *service) post(ctx context.Context, control *kube.ControlPlane) error {
+	object := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: new(false),
+			IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack),
+		},
+	}
+	for _, proto := range s.protos {
+		object.Spec.Ports = append(object.Spec.Ports, corev1.ServicePort{
+			Name: portName(proto), Port: int32(s.port), Protocol: corev1.Protocol(proto.String()),
+		})
+	}
+	for family, kind := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
+		_, err := control.Client.DiscoveryV1().EndpointSlices(kube.Namespace).Create(ctx, s.slice(family, kind), metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("post the endpoints of service %s: %w", s.name, err)
+		}
+	}
+	services := control.Client.CoreV1().Services(kube.Namespace)
+	created, err := services.Create(ctx, object, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("post service %s: %w", s.name, err)
+	}
+	for _, addr := range addrsOf(frontA) {
+		created.Status.LoadBalancer.Ingress = append(created.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{
+			IP: addr.String(), IPMode: new(corev1.LoadBalancerIPModeVIP),
+		})
+	}
+	if _, err := services.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("publish service %s: %w", s.name, err)
+	}
+	return nil
+}
+
+func portName(proto model.Proto) string {
+	return map[model.Proto]string{model.TCP: "tcp", model.UDP: "udp"}[proto]
+}
+
+func (s *service) slice(family int, kind discoveryv1.AddressType) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   fmt.Sprintf("%s-%d", s.name, family),
+			Labels: map[string]string{discoveryv1.LabelServiceName: s.name, discoveryv1.LabelManagedBy: "bench"},
+		},
+		AddressType: kind,
+	}
+	for _, proto := range s.protos {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{
+			Name: new(portName(proto)), Port: new(int32(s.endpoints[0].port)), Protocol: new(corev1.Protocol(proto.String())),
+		})
+	}
+	for _, e := range s.endpoints {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{e.addrs[family].String()},
+			NodeName:   new(cmp.Or(map[bool]string{true: "node-a"}[e.onA], "node-b")),
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+		})
+	}
+	return slice
+}
