@@ -6,6 +6,8 @@
 
 #include <linux/types.h>
 
+#include "format.h"
+
 /* Bytes of link-layer header on the uplink that this instance is attached to: 14, or 0 on L3-only devices. */
 volatile const __u32 cfg_l2_len = 14;
 /* UDP destination port of the tunnel, host order. */
@@ -30,20 +32,3 @@ volatile const __u8 cfg_reject = 0;
  * refused nor wrapped once more.
  */
 volatile const __u8 cfg_handover = 0;
-
-/*
- * Mark of a packet that our programs redirect to a device, so that the egress program there knows it. The
- * kernel clears the mark of a packet that leaves another network namespace: a pod cannot set it.
- */
-#define MARK_OURS 0x62656570
-
-/*
- * Mark of a copy that stands for one fragment of a packet too long for its way out: the egress program cuts
- * the piece out whose number is in the low bits.
- */
-#define MARK_PIECE 0x62656500
-#define PIECE_MASK 0x0f
-
-/* Mark of a copy that stands for one datagram of a UDP GSO packet, whose number is in the low bits. */
-#define MARK_SEGMENT 0x62656600
-#define SEGMENT_MASK 0xff

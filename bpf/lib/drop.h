@@ -22,7 +22,7 @@ static __always_inline void count_drop(struct __sk_buff *skb, __u32 reason, __u3
 	}
 }
 
-/* Not inlined, so that `beep trace` finds the reason of a drop where this is called. */
+/* Not inlined: rare, and as below. */
 static __noinline int drop(struct __sk_buff *skb, __u32 reason, __u32 dir)
 {
 	count_drop(skb, reason, dir);

@@ -8,48 +8,8 @@
 #include "config.h"
 #include "drop.h"
 #include "fib.h"
+#include "format.h"
 #include "pkt.h"
-
-/* Experimental use (RFC 8926, section 7). */
-#define OPTION_CLASS bpf_htons(0xffbe)
-#define OPTION_CRITICAL 0x80
-#define OPTION_FORWARD (OPTION_CRITICAL | 1)
-#define OPTION_RETURN (OPTION_CRITICAL | 2)
-
-#define GENEVE_OAM 0x80	     /* O: a control packet */
-#define GENEVE_CRITICAL 0x40 /* C: critical options present */
-#define TUNNEL_TTL 64
-
-struct geneve {
-	__u8 version_len; /* version 2 bits, option length 6 bits in units of 4 bytes */
-	__u8 flags;
-	__be16 protocol_be;
-	__be32 vni_be; /* 24 bits and a reserved byte */
-};
-
-struct geneve_option {
-	__be16 class_be;
-	__u8 type;
-	__u8 len; /* 5 bits, units of 4 bytes, without this header */
-};
-
-/* Forward: the endpoint that the ingress node chose. */
-struct forward_body {
-	__u8 addr[16];
-	__be16 port_be;
-	__be16 flags_be; /* 0; others are for later versions and ignored */
-};
-
-struct tunnel {
-	struct udphdr udp;
-	struct geneve geneve;
-	struct geneve_option option;
-	struct forward_body body; /* forward only */
-};
-_Static_assert(sizeof(struct tunnel) == 40, "tunnel");
-
-#define RETURN_LEN (sizeof(struct tunnel) - sizeof(struct forward_body))
-#define FORWARD_LEN sizeof(struct tunnel)
 
 /* Whether a Geneve packet is of our network and begins with an option of ours. Reserved bits are ignored. */
 static __always_inline bool tunnel_is_ours(const struct tunnel *t)

@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
+#include "counters.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -103,20 +104,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct config);
 } CONFIG SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DROP_REASONS * DIRECTIONS);
-	__type(key, __u32);
-	__type(value, struct drop_count);
-} DROPS SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TRAFFIC_ROWS);
-	__type(key, __u32);
-	__type(value, struct drop_count);
-} TRAFFIC SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

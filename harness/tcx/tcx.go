@@ -215,3 +215,29 @@ func load(offset, n int32) asm.Instructions {
 		asm.JNE.Imm(asm.R0, 0, pass),
 	}
 }
+
+// Programs lists the kernel's ids of the programs on one side of a device of the namespace, in their order.
+func Programs(ns *netns.NS, device string, hook Hook) (ids []uint32, err error) {
+	at := ebpf.AttachTCXIngress
+	if hook == Egress {
+		at = ebpf.AttachTCXEgress
+	}
+	dev, err := ns.Netlink().LinkByName(device)
+	if err != nil {
+		return nil, fmt.Errorf("device %s in namespace %s: %w", device, ns.Name(), err)
+	}
+	err = ns.Do(func() error {
+		found, err := link.QueryPrograms(link.QueryOptions{Target: dev.Attrs().Index, Attach: at})
+		if err != nil {
+			return err
+		}
+		for _, program := range found.Programs {
+			ids = append(ids, uint32(program.ID))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("programs at %s of %s in namespace %s: %w", hook, device, ns.Name(), err)
+	}
+	return ids, nil
+}
