@@ -11,7 +11,7 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-RIGS := smoke crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory
+RIGS := smoke trace crossnode dualstack uplinks fib coldneigh coexist restart mtu flood churn memory
 CLUSTER_RIGS := cluster-faults cluster cluster-scale deploy
 
 CLANG_FORMAT  := clang-format-19
@@ -132,7 +132,7 @@ FORCE:
 
 # Specs have namespaces of their own, and most of these leave a core idle: two at a time, with ginkgo's own command. What
 # floods, measures, or shares a cluster among its specs runs one after another, and so does a rig that has RIG_FLAGS.
-SIDE_BY_SIDE := smoke crossnode uplinks fib coexist mtu churn
+SIDE_BY_SIDE := smoke trace crossnode uplinks fib coexist mtu churn
 
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
 	$(if $(filter $*,$(if $(RIG_FLAGS),,$(SIDE_BY_SIDE))),$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 15m ./rigs/$*,\
