@@ -130,13 +130,26 @@ fuzz: ## give the shipped programs packets that nobody would write, FUZZTIME=1m 
 .PHONY: FORCE
 FORCE:
 
+ifeq ($(RIG_PROVIDER),)
 # Specs have namespaces of their own, and most of these leave a core idle: two at a time, with ginkgo's own command. What
 # floods, measures, or shares a cluster among its specs runs one after another, and so does a rig that has RIG_FLAGS.
-SIDE_BY_SIDE := smoke trace crossnode uplinks fib coexist mtu churn
+SIDE_BY_SIDE := smoke crossnode uplinks fib coexist mtu churn
 
 rig-%: build FORCE ## run one scenario below rigs/ with real sockets (needs root), as in make rig-smoke
 	$(if $(filter $*,$(if $(RIG_FLAGS),,$(SIDE_BY_SIDE))),$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 15m ./rigs/$*,\
 		$(GO) test -p 1 -count=1 -timeout 15m ./rigs/$* $(RIG_FLAGS))
+else ifeq ($(RIG_PROVIDER),lima)
+# In a machine of Lima, as a user who is not root: RIG_PROVIDER=lima make rig-smoke (harness/vm/lima).
+rig-%: FORCE
+	$(GO) run ./harness/vm/lima/rig $*
+else
+$(error RIG_PROVIDER is $(RIG_PROVIDER): want lima, or nothing for this machine)
+endif
+
+# In machines of Lima whatever RIG_PROVIDER says; with an image that is imported there.
+.PHONY: rig-k3s
+rig-k3s: image ## install, use and remove beep on k3s, in machines of Lima (not as root; see rigs/k3s)
+	$(GO) test -p 1 -count=1 -timeout 60m ./rigs/k3s -ginkgo.v
 
 # Print their figures.
 rig-flood rig-memory rig-cluster-scale: RIG_FLAGS := -v

@@ -49,9 +49,10 @@ var mayWrite = map[string]map[string]string{"release.yml publish": {"contents": 
 
 var (
 	pinned = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
-	// aMake is a make at the end of a command; aLane takes its targets from a variable.
-	aMake = regexp.MustCompile(`^(?:sudo env (?:\S+ )*)?make ([a-z -]+)$`)
-	aLane = regexp.MustCompile(`^xargs sudo env .* make --keep-going <<<"\$TARGETS"$`)
+	// aMake is a make at the end of a command, aScript one of ours; aLane takes its targets from a variable.
+	aMake   = regexp.MustCompile(`^(?:sudo env (?:\S+ )*)?make ([a-z0-9 -]+)$`)
+	aScript = regexp.MustCompile(`^(ci/[a-z0-9-]+)(?: [\w/.-]+)*$`)
+	aLane   = regexp.MustCompile(`^xargs sudo env .* make --keep-going <<<"\$TARGETS"$`)
 )
 
 func workflows(t *testing.T) map[string]workflow {
@@ -102,7 +103,7 @@ func TestWorkflowsHaveLeastRightsAndAnEnd(t *testing.T) {
 	}
 }
 
-// TestWorkflowsOnlyMake holds steps to make targets that are there. The checkout comes before there is a Makefile.
+// TestWorkflowsOnlyMake holds steps to make targets and scripts that are there. The checkout comes before there is a Makefile.
 func TestWorkflowsOnlyMake(t *testing.T) {
 	var checkouts, targets []string
 	for file, workflow := range workflows(t) {
@@ -116,14 +117,16 @@ func TestWorkflowsOnlyMake(t *testing.T) {
 			}
 			for _, step := range job.Steps {
 				run := strings.TrimSpace(step.Run)
-				match := aMake.FindStringSubmatch(run)
+				match, script := aMake.FindStringSubmatch(run), aScript.FindStringSubmatch(run)
 				switch {
 				case match != nil:
 					targets = append(targets, strings.Fields(match[1])...)
+				case script != nil:
+					content(t, script[1])
 				case strings.HasPrefix(run, "git init "):
 					checkouts = append(checkouts, run)
 				case run != "" && !aLane.MatchString(run):
-					t.Errorf("%s: this is no make target: %s", at, run)
+					t.Errorf("%s: this is no make target and no script of ci/: %s", at, run)
 				}
 			}
 		}
