@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -106,6 +107,9 @@ func (n *node) serve(ctx context.Context, server *telemetry.Server) error {
 	group.Go(func() error { n.attached.Follow(ctx, events); return nil })
 	group.Go(func() error { return n.collect(ctx, told) })
 	group.Go(func() error { n.sweep(ctx, told); return nil })
+	// A start reads the object and the kernel's types, ten times what it keeps. Nothing here allocates fast enough to have that
+	// collected soon, and an operator would see it for hours.
+	debug.FreeOSMemory()
 	n.log.Info("running", "version", version, "pin_dir", n.dir.Path(), "uplinks", n.uplinkNames())
 	err = group.Wait()
 	n.log.Info("stopped, the programs go on forwarding")
