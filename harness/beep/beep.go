@@ -40,11 +40,11 @@ const EnvBinary = "BEEP_BIN"
 // DefaultSeed is the --flow-hash-seed of a run that names none; all nodes of a rig must share one.
 const DefaultSeed = 1
 
-// The waits end a spec that would otherwise hang; a start takes well below a second.
+// The waits end a spec that would otherwise hang; a start takes well below a second, but not where another kernel is emulated.
 const (
-	readyDeadline = 20 * time.Second
-	endDeadline   = 10 * time.Second
-	toolDeadline  = 20 * time.Second
+	readyDeadline = 2 * time.Minute
+	endDeadline   = 30 * time.Second
+	toolDeadline  = time.Minute
 )
 
 // metricsAddr is where the daemon tells whether it is ready: its default, on the loopback of its own namespace.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/topo"
@@ -103,8 +104,9 @@ func At(plan *topo.Plan, addr netip.Addr, kind Kind, pod string) netip.AddrPort 
 
 // Load is how much Try sends after one HTTP request; the zero Load is that request alone.
 type Load struct {
-	Bytes     int64 // of a TCP stream, each way
-	Datagrams int   // of UDP, 1 KiB each
+	Bytes     int64         // of a TCP stream, each way
+	Datagrams int           // of UDP, 1 KiB each
+	Patience  time.Duration // after which a datagram without an answer counts as lost; 0 is one second
 }
 
 // Try sends every kind of traffic from a client through the fronts of one address to one pod, and says the first
@@ -132,7 +134,9 @@ func Try(ctx context.Context, topology *topo.Topology, client string, addr netip
 	if err == nil && load.Datagrams > 0 {
 		front = At(&topology.Plan, addr, Datagram, pod)
 		var tally traffic.Tally
-		tally, err = traffic.SendUDP(ctx, ns, front, traffic.Datagrams{Count: load.Datagrams, Size: 1024})
+		tally, err = traffic.SendUDP(ctx, ns, front, traffic.Datagrams{
+			Count: load.Datagrams, Size: 1024, Patience: load.Patience,
+		})
 		if err == nil {
 			err = unblemished(tally, load.Datagrams, from)
 		}

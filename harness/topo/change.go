@@ -39,27 +39,42 @@ func (t *Topology) Recreate(name, device string) error {
 	if host == nil {
 		return fmt.Errorf("recreate %s: plan %q has no host %q", device, t.Title, name)
 	}
-	for _, port := range host.Ports {
-		if port.Device != device {
-			continue
-		}
-		nl := t.NS(name).Netlink()
-		link, err := nl.LinkByName(device)
-		if err != nil {
-			return fmt.Errorf("recreate %s of %s: %w", device, name, err)
-		}
-		if err := nl.LinkDel(link); err != nil {
-			return fmt.Errorf("delete %s of %s: %w", device, name, err)
-		}
-		if err := t.addPort(name, port); err != nil {
-			return fmt.Errorf("recreate %s of %s: %w", device, name, err)
-		}
-		if err := t.addRoutes(*host); err != nil {
-			return err
-		}
-		return t.waitForLinks()
+	makeAnew := t.maker(host, device)
+	if makeAnew == nil {
+		return fmt.Errorf("recreate %s of %s: no such device on a LAN or of a tunnel", device, name)
 	}
-	return fmt.Errorf("recreate %s of %s: no such device on a LAN", device, name)
+	nl := t.NS(name).Netlink()
+	link, err := nl.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("recreate %s of %s: %w", device, name, err)
+	}
+	if err := nl.LinkDel(link); err != nil {
+		return fmt.Errorf("delete %s of %s: %w", device, name, err)
+	}
+	if err := makeAnew(); err != nil {
+		return fmt.Errorf("recreate %s of %s: %w", device, name, err)
+	}
+	if err := t.addRoutes(*host); err != nil {
+		return err
+	}
+	return t.waitForLinks()
+}
+
+// maker is what makes a device as the plan has it; nil if it has none of that name on a LAN or of a tunnel.
+func (t *Topology) maker(host *Host, device string) func() error {
+	for _, port := range host.Ports {
+		if port.Device == device && port.VLAN == 0 {
+			return func() error { return t.addPort(host.Name, port) }
+		}
+	}
+	for _, tunnel := range t.Tunnels {
+		for _, ends := range [][2]End{{tunnel.A, tunnel.B}, {tunnel.B, tunnel.A}} {
+			if ends[0].Host == host.Name && ends[0].Device == device {
+				return func() error { return t.addTunnelEnd(tunnel, ends[0], ends[1]) }
+			}
+		}
+	}
+	return nil
 }
 
 func (t *Topology) addRoutes(host Host) error {

@@ -19,7 +19,7 @@ func (p *Plan) String() string {
 }
 
 // Draw writes the plan as a text picture of names, devices, addresses and routes: one block a LAN with its
-// members hanging on it, then the wires. A host's pods and routes stand where the host appears first. A write
+// members hanging on it, then the wires and tunnels. A host's pods and routes stand where the host appears first. A write
 // error is not reported.
 func (p *Plan) Draw(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", p.Title)
@@ -35,6 +35,9 @@ func (p *Plan) Draw(w io.Writer) {
 				if port.MTU != 0 {
 					note = fmt.Sprintf("  mtu %d", port.MTU)
 				}
+				if port.VLAN != 0 {
+					note += fmt.Sprintf("  vlan %d", port.VLAN)
+				}
 				fmt.Fprintf(w, "   ║\n   ╠══ %s\n", label(port.Device, host.Name, port.Addrs)+note)
 				p.drawInside(w, "   ║       ", host, drawn)
 			}
@@ -46,11 +49,27 @@ func (p *Plan) Draw(w io.Writer) {
 			kind = "tun, no link-layer header"
 		}
 		fmt.Fprintf(w, "\n  ═╦═ wire ═══ mtu %d ═══ %s\n", cmp.Or(wire.MTU, DefaultMTU), kind)
-		for _, end := range []End{wire.A, wire.B} {
-			fmt.Fprintf(w, "   ╠══ %s\n", label(end.Device, end.Host, end.Addrs))
-			if host := p.Host(end.Host); host != nil {
-				p.drawInside(w, "   ║       ", *host, drawn)
-			}
+		p.drawEnds(w, drawn, wire.A, wire.B)
+	}
+	for _, tunnel := range p.Tunnels {
+		outer := "IPv4"
+		if tunnel.Outer == V6 {
+			outer = "IPv6"
+		}
+		mtu := ""
+		if tunnel.MTU != 0 {
+			mtu = fmt.Sprintf(" ═══ mtu %d", tunnel.MTU)
+		}
+		fmt.Fprintf(w, "\n  ═╦═ %s over %s%s ═══\n", tunnel.Kind, outer, mtu)
+		p.drawEnds(w, drawn, tunnel.A, tunnel.B)
+	}
+}
+
+func (p *Plan) drawEnds(w io.Writer, drawn map[string]bool, ends ...End) {
+	for _, end := range ends {
+		fmt.Fprintf(w, "   ╠══ %s\n", label(end.Device, end.Host, end.Addrs))
+		if host := p.Host(end.Host); host != nil {
+			p.drawInside(w, "   ║       ", *host, drawn)
 		}
 	}
 }

@@ -59,11 +59,12 @@ const DefaultMTU = 1500
 
 // Plan is a network that can be drawn, edited and built. The order of its slices is the order of the drawing.
 type Plan struct {
-	Title string
-	LANs  []LAN
-	Hosts []Host
-	Wires []Wire
-	Pods  []Pod
+	Title   string
+	LANs    []LAN
+	Hosts   []Host
+	Wires   []Wire
+	Tunnels []Tunnel
+	Pods    []Pod
 }
 
 // LAN is an Ethernet segment: a bridge in a namespace of its own, with one veth a member.
@@ -86,6 +87,7 @@ type Port struct {
 	LAN    string
 	Addrs  []netip.Prefix
 	MTU    int // bytes; 0 is the LAN's
+	VLAN   int // the tag (1 to 4094) that the device puts on the cable, which is a device of its own, trunkN; 0 is none
 }
 
 // Wire joins two hosts directly: by a veth, or, where L3 is set, by a pair of tun devices that have no link-layer
@@ -165,7 +167,7 @@ func (p *Plan) Pod(name string) *Pod {
 	return nil
 }
 
-// Addrs lists the addresses of a host or pod in the order of the plan: ports first, then wires.
+// Addrs lists the addresses of a host or pod in the order of the plan: tunnels first, then ports, then wires.
 func (p *Plan) Addrs(name string) []netip.Addr {
 	if pod := p.Pod(name); pod != nil {
 		return slices.Clone(pod.Addrs)
@@ -191,9 +193,12 @@ func (p *Plan) Addr(name string, family Families) netip.Addr {
 	return netip.Addr{}
 }
 
-// Devices lists the network devices of all hosts: what is plugged into a LAN, then both ends of wires.
+// Devices lists the network devices of all hosts: both ends of tunnels, what is plugged into a LAN, both ends of wires.
 func (p *Plan) Devices() []End {
 	var devices []End
+	for _, tunnel := range p.Tunnels {
+		devices = append(devices, tunnel.A, tunnel.B)
+	}
 	for _, host := range p.Hosts {
 		for _, port := range host.Ports {
 			devices = append(devices, End{Host: host.Name, Device: port.Device, Addrs: port.Addrs})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/netns"
 )
@@ -44,7 +45,7 @@ func (t *Topology) RemovePod(name, node string) error {
 	if linkErr == nil {
 		linkErr = nl.LinkDel(link)
 	}
-	if !errors.As(linkErr, &missing) && linkErr != nil {
+	if linkErr != nil && !errors.As(linkErr, &missing) && !errors.Is(linkErr, unix.ENODEV) { // it may go between the two calls
 		err = errors.Join(err, fmt.Errorf("delete device %s of %s: %w", name, node, linkErr))
 	}
 	t.mu.Lock()

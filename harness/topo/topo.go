@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
 )
@@ -20,6 +22,7 @@ type Topology struct {
 
 	mu      sync.Mutex
 	members []Member
+	keys    map[string]wgtypes.Key // of WireGuard devices, by "HOST DEVICE"
 }
 
 // Member is one namespace of a topology: a host, a pod, or a LAN's bridge.

@@ -31,7 +31,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 					_, err := traffic.Exchange(r.Context(limit), r.NS("client"), r.front(w, bulk), 1<<20, 1<<20)
 					Expect(err).NotTo(HaveOccurred())
 					tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), r.front(w, echo),
-						traffic.Datagrams{Count: 100, Size: 1000})
+						traffic.Datagrams{Count: 100, Size: 1000, Patience: limit})
 					Expect(err).NotTo(HaveOccurred())
 					Expect(tally.Received).To(Equal(100), "%s", tally)
 

@@ -110,7 +110,7 @@ var _ = Describe("what is not beep's on a node", Label("netns"), func() {
 // echo sends some datagrams whose source the server must see.
 func (r rig) echo(host string, at netip.AddrPort, source netip.Addr) {
 	GinkgoHelper()
-	tally, err := traffic.SendUDP(r.Context(limit), r.NS(host), at, traffic.Datagrams{Count: 20, Size: 1000})
+	tally, err := traffic.SendUDP(r.Context(limit), r.NS(host), at, traffic.Datagrams{Count: 20, Size: 1000, Patience: limit})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(tally.Received).To(Equal(20), "%s", tally)
 	for seen := range tally.Sources {

@@ -43,7 +43,7 @@ var _ = Describe("a node with its pods", Label("netns"), func() {
 					for i := range 8 {
 						from := r.from(family, uint16(40000+i))
 						tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), r.front(family, dns.Port),
-							traffic.Datagrams{Count: 500, Size: 1200, From: from})
+							traffic.Datagrams{Count: 500, Size: 1200, From: from, Patience: limit})
 						Expect(err).NotTo(HaveOccurred())
 						Expect(tally.Received).To(Equal(500), "%s", tally)
 						Expect(tally.Sources).To(Equal(map[netip.AddrPort]int{from: 500}))
@@ -72,7 +72,7 @@ var _ = Describe("a node with its pods", Label("netns"), func() {
 					Expect(err).NotTo(HaveOccurred())
 					Expect(transfer.Server).To(HaveSuffix(" bulk"))
 					tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), r.front(family, dns.Port),
-						traffic.Datagrams{Count: 10, From: from})
+						traffic.Datagrams{Count: 10, From: from, Patience: limit})
 					Expect(err).NotTo(HaveOccurred())
 					Expect(tally.Received).To(Equal(10), "%s", tally)
 				})
