@@ -34,10 +34,11 @@ var tools = []string{"iptables", "nft", "modprobe"}
 var moduleDirs = []string{"kernel/net/", "kernel/drivers/net/", "kernel/drivers/char/", "kernel/drivers/virtio/", "kernel/lib/",
 	"kernel/crypto/", "kernel/arch/"}
 
-// Binaries are compiled test packages, and the init that runs them in a guest.
+// Binaries are compiled test packages, and the init that runs them in a guest. A suite of several processes builds them
+// in one of these.
 type Binaries struct {
-	dir      string
-	packages []string
+	Dir      string   // holds them, and images while guests run; it exists
+	Packages []string // named by their directories in the repository: rigs/smoke
 }
 
 // Require needs what Build and Boot do, except for a kernel.
@@ -49,30 +50,29 @@ func Require(tb require.TB) {
 	}
 }
 
-// Build compiles test packages, named by their directories in the repository (rigs/smoke), into a directory that
-// exists. They are static, as a guest has no libraries but those of its tools.
-func Build(ctx context.Context, dir string, packages ...string) (*Binaries, error) {
+// Build compiles them, static, as a guest has no libraries but those of its tools.
+func (b Binaries) Build(ctx context.Context) error {
 	top, err := checkout.Root()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", dir + "/"}
+	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", b.Dir + "/"}
 	tests := append([]string{"test", "-c"}, flags...)
-	for _, name := range packages {
+	for _, name := range b.Packages {
 		tests = append(tests, "./"+name)
 	}
 	for _, args := range [][]string{append(append([]string{"build"}, flags...), "./harness/vm/init"), tests} {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+			return fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
 		}
 	}
-	return &Binaries{dir: dir, packages: packages}, nil
+	return nil
 }
 
-// Test is the run of one of the packages, named like it, as `make rig-NAME` would run it in CI: an unmet need fails.
-// The program ends itself after the timeout, and says where it was.
+// Test is the run of a package, named like it, as `make rig-NAME` would run it in CI: an unmet need fails. The program
+// ends itself after the timeout, and says where it was.
 func Test(name string, timeout time.Duration, flags ...string) job.Run {
 	binary := path.Join(root, name, path.Base(name)+".test")
 	return job.Run{
@@ -87,14 +87,14 @@ func Beep(name, program string, args ...string) job.Run {
 }
 
 // image is a guest's root file system.
-func (b *Binaries) image(kernel vm.Kernel, todo []byte) (*initramfs.Image, error) {
+func (b Binaries) image(kernel vm.Kernel, todo []byte) (*initramfs.Image, error) {
 	image := initramfs.New()
 	image.AddFile(job.Path, todo, 0o644)
 	image.AddFile(path.Join(root, "go.mod"), nil, 0o644)
 	for _, dir := range []string{"/root", "/etc/sysctl.d"} {
 		image.AddDir(dir)
 	}
-	if err := image.AddCopy("/init", filepath.Join(b.dir, "init")); err != nil {
+	if err := image.AddCopy("/init", filepath.Join(b.Dir, "init")); err != nil {
 		return nil, err
 	}
 	if err := b.addPackages(image); err != nil {
@@ -116,10 +116,10 @@ func (b *Binaries) image(kernel vm.Kernel, todo []byte) (*initramfs.Image, error
 }
 
 // addPackages adds each test binary to what a test finds in its directory: its README, and testdata.
-func (b *Binaries) addPackages(image *initramfs.Image) error {
-	for _, name := range b.packages {
+func (b Binaries) addPackages(image *initramfs.Image) error {
+	for _, name := range b.Packages {
 		at, binary := path.Join(root, name), path.Base(name)+".test"
-		if err := image.AddCopy(path.Join(at, binary), filepath.Join(b.dir, binary)); err != nil {
+		if err := image.AddCopy(path.Join(at, binary), filepath.Join(b.Dir, binary)); err != nil {
 			return err
 		}
 		here, err := checkout.Path(filepath.FromSlash(name))

@@ -26,7 +26,7 @@ type Options struct {
 	Runs      []job.Run
 	MemoryMiB int    // 0 is 2048
 	CPUs      int    // 0 is 2
-	Dir       string // gets serial.log, the log of each run, and artifacts.tar; it exists
+	Dir       string // gets serial.log, the log of each run, and artifacts.tar of what failed specs left; it exists
 }
 
 // Guest is a machine at its job.
@@ -57,7 +57,7 @@ func (r Result) Err() error {
 
 // Boot starts a machine that performs the runs and powers off. The caller calls Stop. The context needs a deadline,
 // and ends nothing but Boot.
-func (b *Binaries) Boot(ctx context.Context, kernel vm.Kernel, o Options) (*Guest, error) {
+func (b Binaries) Boot(ctx context.Context, kernel vm.Kernel, o Options) (*Guest, error) {
 	initrd, err := b.initrd(kernel, o)
 	if err != nil {
 		return nil, fmt.Errorf("guest %s: %w", o.Name, err)
@@ -70,7 +70,10 @@ func (b *Binaries) Boot(ctx context.Context, kernel vm.Kernel, o Options) (*Gues
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(initrd))
 	}
-	guest := &Guest{Machine: machine, initrd: initrd, finished: make(chan struct{}), done: map[string]chan struct{}{}, results: map[string]*Result{}}
+	guest := &Guest{
+		Machine: machine, initrd: initrd, finished: make(chan struct{}),
+		done: make(map[string]chan struct{}), results: make(map[string]*Result),
+	}
 	for _, run := range o.Runs {
 		guest.done[run.Name], guest.results[run.Name] = make(chan struct{}), &Result{}
 	}
@@ -79,8 +82,9 @@ func (b *Binaries) Boot(ctx context.Context, kernel vm.Kernel, o Options) (*Gues
 }
 
 // initrd writes the image of the root file system to a temporary file and returns its path.
-func (b *Binaries) initrd(kernel vm.Kernel, o Options) (name string, err error) {
-	todo, err := json.Marshal(job.Job{Modules: o.Modules, Runs: o.Runs})
+func (b Binaries) initrd(kernel vm.Kernel, o Options) (name string, err error) {
+	modules := append([]string{"virtio_pci", "virtio_console"}, o.Modules...) // for the ports
+	todo, err := json.Marshal(job.Job{Modules: modules, Runs: o.Runs})
 	if err != nil {
 		return "", fmt.Errorf("write its job: %w", err)
 	}
@@ -88,7 +92,7 @@ func (b *Binaries) initrd(kernel vm.Kernel, o Options) (name string, err error) 
 	if err != nil {
 		return "", err
 	}
-	file, err := os.CreateTemp(b.dir, "initrd-")
+	file, err := os.CreateTemp(b.Dir, "initrd-")
 	if err != nil {
 		return "", fmt.Errorf("write its image: %w", err)
 	}

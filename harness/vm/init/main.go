@@ -7,6 +7,7 @@ package main
 
 import (
 	"archive/tar"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/vm/job"
@@ -121,8 +124,16 @@ func work() error {
 	return sendArtifacts()
 }
 
+// portDeadline bounds the wait for a port: its driver hears of it, and of its name, after it was loaded.
+const portDeadline = 30 * time.Second
+
 // openPort opens a virtio-console port by its name, as udev would below /dev/virtio-ports.
 func openPort(name string) (*os.File, error) {
+	return backoff.Retry(context.Background(), func() (*os.File, error) { return lookForPort(name) },
+		backoff.WithBackOff(backoff.NewConstantBackOff(20*time.Millisecond)), backoff.WithMaxElapsedTime(portDeadline))
+}
+
+func lookForPort(name string) (*os.File, error) {
 	files, err := filepath.Glob("/sys/class/virtio-ports/*/name")
 	if err != nil {
 		return nil, fmt.Errorf("find port %s: %w", name, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/beep-lb/beep/harness/artifacts"
+	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/vm"
@@ -117,6 +118,13 @@ func (n *Node) Import(ctx context.Context, path string) error {
 	if err == nil {
 		_, err = n.Run(ctx, "ctr -n k8s.io images import "+to)
 	}
+	return err
+}
+
+// SetProxyMode has kube-proxy write rules of another kind, until the next boot: what it wrote before is removed by itself.
+func (n *Node) SetProxyMode(ctx context.Context, mode kube.ProxyMode) error {
+	_, err := n.Run(ctx, "set -e; systemctl stop kube-proxy; kube-proxy --cleanup; "+
+		"sed -i s/^PROXY_MODE=.*/PROXY_MODE="+string(mode)+"/ /etc/kubernetes/node.env; systemctl start kube-proxy")
 	return err
 }
 
