@@ -34,8 +34,12 @@ func TestVMKernels(t *testing.T) {
 
 var _ = AfterSuite(func() { require.Report(os.Stdout) })
 
-// envShort names the environment variable that leaves out of each program what its short form does: for every commit.
-const envShort = "BEEP_VM_SHORT"
+// envShort and envPrograms name environment variables: one that is not empty has each program run its short form, and a
+// regular expression leaves all programs out that it does not match.
+const (
+	envShort    = "BEEP_VM_SHORT"
+	envPrograms = "BEEP_VM_PROGRAMS"
+)
 
 const (
 	// bootLimit is for compiling, and for starting a machine.
@@ -105,7 +109,10 @@ func packages() []string {
 
 // run is the program as it runs in this form of the rig; ok is false if it does not.
 func (p program) run() (run job.Run, ok bool) {
-	flags := []string{"-ginkgo.v", "-ginkgo.no-color"}
+	flags := []string{"-ginkgo.v", "-ginkgo.no-color", "-ginkgo.poll-progress-after=2m"}
+	if wanted := regexp.MustCompile(os.Getenv(envPrograms)); !wanted.MatchString(p.name) {
+		return job.Run{}, false
+	}
 	focus := p.focus
 	if os.Getenv(envShort) != "" {
 		if p.short == "" {
