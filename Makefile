@@ -169,6 +169,14 @@ vm-kernels: ## fetch the kernels of ci/kernels from Debian's archive (once; see 
 node-image: ## build the disk that the nodes of rig-vm-cluster boot (once, as root; see harness/vm/node/image/build)
 	harness/vm/node/image/build
 
+# Two machines at a time: emulated, each keeps a core busy.
+.PHONY: rig-vm-kernels rig-vm-kernels-short
+rig-vm-kernels: ## run the packet suite and rigs on the kernels of ci/kernels, in machines under QEMU
+rig-vm-kernels-short: ## run what of rig-vm-kernels is for every commit
+rig-vm-kernels-short: export BEEP_VM_SHORT := 1
+rig-vm-kernels rig-vm-kernels-short: build vm-kernels
+	$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 60m ./rigs/vm-kernels
+
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries
 
