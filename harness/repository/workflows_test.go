@@ -113,7 +113,11 @@ func TestWorkflowsOnlyMake(t *testing.T) {
 				if job.With.Minutes < 5 || job.With.Targets == "" {
 					t.Errorf("%s: %+v", at, job.With)
 				}
-				targets = append(targets, strings.Fields(job.With.Targets)...)
+				for _, word := range strings.Fields(job.With.Targets) {
+					if !strings.Contains(word, "=") { // a variable of make's
+						targets = append(targets, word)
+					}
+				}
 			}
 			for _, step := range job.Steps {
 				run := strings.TrimSpace(step.Run)
