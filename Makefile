@@ -98,7 +98,7 @@ $(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
 prepare: kube-binaries $(GOLANGCI_LINT) ## build ahead what later targets need: the Kubernetes programs, the linter
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## run golangci-lint: vet, staticcheck, doc comments, the import walls
+lint: $(GOLANGCI_LINT) lint-workflows ## run golangci-lint: vet, staticcheck, doc comments, the import walls; and actionlint
 	$(GOLANGCI_LINT) run --timeout 15m ./...
 
 # Nor does this one, which wants another version of a library than the linter does.
