@@ -9,14 +9,22 @@ import "github.com/prometheus/client_golang/prometheus"
 var (
 	dropPackets = describe("drops_packets_total", "Packets dropped.", "reason", "direction")
 	dropBytes   = describe("drops_bytes_total", "Bytes of the packets dropped, link layer included.", "reason", "direction")
-	flows       = describe("flows", "Flows with a row on this node.", "state", "table")
-	mapEntries  = describe("map_entries", "Rows in use.", "map")
-	mapMax      = describe("map_max_entries", "Rows that fit.", "map")
-	mapBytes    = describe("map_memory_bytes", "Memory of the map, as the kernel counts it.", "map")
-	fronts      = describe("fronts", "Fronts in force.")
-	endpoints   = describe("endpoints", "Endpoints in force, each once for every front that it serves.")
-	uplink      = describe("uplink_attached", "1 if the programs are attached to the uplink, 0 if not.", "device")
-	buildInfo   = describe("build_info", "Always 1; the labels tell the build.", "version", "abi", "go")
+	packets     = describe("traffic_packets_total",
+		"Packets forwarded, each segment of a large one; a copy is counted beside what it stands for.", "from", "to")
+	bytes = describe("traffic_bytes_total",
+		"Bytes of the packets forwarded as they left the programs, link layer included.", "from", "to")
+	newFlows = describe("flows_new_total",
+		"Flows that began: of clients that dialled this node, and through a tunnel to an endpoint here.", "via")
+	remapped = describe("flows_remapped_total",
+		"Flows whose endpoint here sees another source port than the client's, which another flow has.")
+	flows      = describe("flows", "Flows with a row on this node.", "state", "table")
+	mapEntries = describe("map_entries", "Rows in use.", "map")
+	mapMax     = describe("map_max_entries", "Rows that fit.", "map")
+	mapBytes   = describe("map_memory_bytes", "Memory of the map, as the kernel counts it.", "map")
+	fronts     = describe("fronts", "Fronts in force.")
+	endpoints  = describe("endpoints", "Endpoints in force, each once for every front that it serves.")
+	uplink     = describe("uplink_attached", "1 if the programs are attached to the uplink, 0 if not.", "device")
+	buildInfo  = describe("build_info", "Always 1; the labels tell the build.", "version", "abi", "go")
 )
 
 const (

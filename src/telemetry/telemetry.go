@@ -20,6 +20,7 @@ import (
 // Source is the maps as metrics need them; maps.Kernel is one.
 type Source interface {
 	Drops() ([]maps.DropRow, error)
+	Traffic() (maps.Traffic, error)
 	Flows(visit func(maps.Flow) bool) error
 	Fill() ([]maps.Fill, error)
 	Fronts() ([]maps.FrontMeta, error)
@@ -81,7 +82,8 @@ func handler(registry *prometheus.Registry, ready func() error) http.Handler {
 // Describe is for prometheus.Collector.
 func (t *Telemetry) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		dropPackets, dropBytes, flows, mapEntries, mapMax, mapBytes, fronts, endpoints, uplink, buildInfo,
+		packets, bytes, newFlows, remapped, dropPackets, dropBytes, flows,
+		mapEntries, mapMax, mapBytes, fronts, endpoints, uplink, buildInfo,
 	} {
 		to <- desc
 	}
@@ -92,12 +94,31 @@ func (t *Telemetry) Collect(to chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
+	t.collectTraffic(to)
 	t.collectDrops(to)
 	t.collectFlows(to, gauge)
 	t.collectFill(to, gauge)
 	t.collectFronts(to, gauge)
 	t.collectUplinks(to, gauge)
 	gauge(buildInfo, 1, t.node.Version, strconv.Itoa(maps.ABI), runtime.Version())
+}
+
+func (t *Telemetry) collectTraffic(to chan<- prometheus.Metric) {
+	traffic, err := t.source.Traffic()
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(packets, err)
+		return
+	}
+	count := func(desc *prometheus.Desc, value uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+	}
+	for _, row := range traffic.Rows {
+		count(packets, row.Packets, row.From, row.To)
+		count(bytes, row.Bytes, row.From, row.To)
+	}
+	count(newFlows, traffic.NewFlows, "client")
+	count(newFlows, traffic.NewFlowsHere, "tunnel")
+	count(remapped, traffic.Remapped)
 }
 
 func (t *Telemetry) collectDrops(to chan<- prometheus.Metric) {

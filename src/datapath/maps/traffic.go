@@ -14,7 +14,8 @@ type Path struct {
 	// many datagrams, each on top of the one packet it stands for).
 	From string
 	// To is "endpoint" (one on this node), "tunnel", "client" (an answer by the host's own way, or out of a tunnel),
-	// or "redirect" (an answer into a tunnel or to another uplink, or a copy).
+	// or "redirect" (an answer into a tunnel or to another uplink, or a copy). ICMP errors of beep's own making count
+	// where the packet that they answer would.
 	To string
 }
 
@@ -49,6 +50,15 @@ var paths = []struct {
 	{uint32(bpfobj.BeepTrafficTRAFFIC_ENDPOINT), Path{"endpoint", "client"}},
 	{away(bpfobj.BeepTrafficTRAFFIC_ENDPOINT), Path{"endpoint", "redirect"}},
 	{away(bpfobj.BeepTrafficTRAFFIC_COPY), Path{"copy", "redirect"}},
+}
+
+// Paths lists every path that is counted.
+func Paths() []Path {
+	var all []Path
+	for _, path := range paths {
+		all = append(all, path.Path)
+	}
+	return all
 }
 
 // away is the row of packets from there that were redirected.
