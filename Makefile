@@ -67,6 +67,20 @@ publish-release: ## make a release of build/release on GitHub (CI does, for tags
 test-image: ## test what builds the image
 	cd ci/image && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
+.PHONY: monitoring
+monitoring: ## write the dashboard and the operator's rules of deploy/monitoring
+	@mkdir -p build
+	cd ci/monitoring && $(GO) run -buildvcs=false . dashboard > $(CURDIR)/build/dashboard.json
+	cd ci/monitoring && $(GO) run -buildvcs=false . rules < $(CURDIR)/deploy/monitoring/rules/beep.yaml > $(CURDIR)/build/rules.yaml
+	mv build/dashboard.json deploy/monitoring/dashboards/beep.json
+	mv build/rules.yaml deploy/monitoring/prometheus-operator/rules.yaml
+
+# Prometheus's own rule engine: minutes to compile with an empty cache, so that `make test` leaves it out. That all names of
+# metrics exist is a test of src/telemetry.
+.PHONY: test-monitoring
+test-monitoring: ## fire every alert of deploy/monitoring once, and read the dashboard by Grafana's schema
+	cd ci/monitoring && CGO_ENABLED=0 $(GO) test -count=1 ./...
+
 .PHONY: generate
 generate: ## compile bpf/ with clang-19 and write its Go types
 	$(GO) generate ./...
