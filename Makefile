@@ -41,6 +41,7 @@ build: ## build bin/beep and bin/beep-controller (static, reproducible, version 
 
 # The name by which a node that imports the tar archive knows the image; deploy/base asks for it.
 IMAGE := localhost/beep:v0
+IMAGE_DIR := $(CURDIR)/build/image
 
 .PHONY: image
 image: ## build the container image without a container engine, amd64 and arm64: build/image/oci, beep.tar, bills of materials
@@ -48,7 +49,7 @@ image: ## build the container image without a container engine, amd64 and arm64:
 		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' \
 			-o build/programs/$$arch/ ./src/cmd/beep ./src/cmd/beep-controller || exit; \
 	done
-	cd ci/image && CGO_ENABLED=0 $(GO) run -buildvcs=false . -programs $(CURDIR)/build/programs -name $(IMAGE) -out $(CURDIR)/build/image
+	cd ci/image && CGO_ENABLED=0 $(GO) run -buildvcs=false . -programs $(CURDIR)/build/programs -name $(IMAGE) -out $(abspath $(IMAGE_DIR))
 
 .PHONY: release
 release: IMAGE := localhost/beep:$(VERSION)
@@ -190,6 +191,13 @@ rig-vm-kernels-short: ## run what of rig-vm-kernels is for every commit
 rig-vm-kernels-short: export BEEP_VM_SHORT := 1
 rig-vm-kernels rig-vm-kernels-short: build vm-kernels
 	$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 60m ./rigs/vm-kernels
+
+# The installation as an operator has it, on two emulated machines: half an hour, most of which is waiting for them.
+.PHONY: rig-vm-cluster rig-vm-cluster-short
+rig-vm-cluster: image kube-binaries node-image ## install, use, upgrade and remove beep on two virtual machines with kubelets (needs root)
+	$(GO) test -p 1 -count=1 -timeout 60m -v ./rigs/vm-cluster
+rig-vm-cluster-short: image kube-binaries node-image ## its first and last chapter: install, serve, remove
+	$(GO) test -p 1 -count=1 -timeout 30m -v ./rigs/vm-cluster -ginkgo.label-filter=short
 
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries

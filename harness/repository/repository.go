@@ -41,6 +41,8 @@ type Fence struct {
 	// Info is the word or words after the fence: sh, sh no-run.
 	Info string
 	Text string
+	// Section is the heading above, as Document.Headings has it; "" if there is none.
+	Section string
 }
 
 // Documents are all Markdown files of the repository, by path; what was built or is not for readers is left out.
@@ -103,6 +105,9 @@ func (d *Document) take(node ast.Node, source []byte) {
 		fence := Fence{Text: string(node.Lines().Value(source))}
 		if node.Info != nil {
 			fence.Info = string(node.Info.Value(source))
+		}
+		if len(d.Headings) > 0 {
+			fence.Section = d.Headings[len(d.Headings)-1]
 		}
 		d.Fences = append(d.Fences, fence)
 	case *extensionast.Table:

@@ -4,8 +4,6 @@ package vmcluster_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,70 +13,44 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beep-lb/beep/harness/checkout"
+	"github.com/beep-lb/beep/harness/repository"
 )
 
-// document is a text whose commands are run: all blocks fenced as ```sh. What cannot be run here is fenced as ```sh no-run.
-type document struct {
-	path   string
-	blocks []*block
-}
+// manual is what an operator reads. Its fenced blocks of the kind sh are run here; what cannot be run is of the kind
+// "sh no-run".
+const manual = "deploy/README.md"
 
 // block is a piece of it that a reader pastes into a shell.
 type block struct {
-	section string // the heading above
-	line    int    // of the fence
-	text    string
-	ran     bool
+	repository.Fence
+	ran bool
 }
 
-// readDocument reads a document of the repository.
-func readDocument(path string) (*document, error) {
-	at, err := checkout.Path(filepath.FromSlash(path))
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(at)
-	if err != nil {
-		return nil, fmt.Errorf("commands of a document: %w", err)
-	}
-	return &document{path: path, blocks: blocksOf(string(text))}, nil
-}
-
-// blocksOf are the blocks that are to be run.
-func blocksOf(text string) []*block {
-	var blocks []*block
-	var open *block
-	section, fenced := "", false
-	for i, line := range strings.Split(text, "\n") {
-		switch {
-		case strings.HasPrefix(line, "```") && fenced:
-			open, fenced = nil, false
-		case strings.HasPrefix(line, "```"):
-			fenced = true
-			if strings.TrimSpace(line) == "```sh" {
-				open = &block{section: section, line: i + 1}
-				blocks = append(blocks, open)
-			}
-		case fenced && open != nil:
-			open.text += line + "\n"
-		case !fenced && strings.HasPrefix(line, "#"):
-			section = strings.TrimSpace(strings.TrimLeft(line, "#"))
+// blocks are those of the manual that are to be run.
+func blocks() []*block {
+	GinkgoHelper()
+	document, err := repository.Read(manual)
+	Expect(err).NotTo(HaveOccurred())
+	var found []*block
+	for _, fence := range document.Fences {
+		if fence.Info == "sh" {
+			found = append(found, &block{Fence: fence})
 		}
 	}
-	return blocks
+	return found
 }
 
 // follow does what the blocks of a section say, in their order, and returns what was printed.
 func (r *rig) follow(ctx context.Context, section string) string {
 	GinkgoHelper()
 	var said strings.Builder
-	for _, block := range r.readme.blocks {
-		if block.section == section {
-			By(fmt.Sprintf("%s:%d, %s", r.readme.path, block.line, section))
+	for _, block := range r.blocks {
+		if block.Section == section {
+			By(manual + "#" + section)
 			said.WriteString(r.runBlock(ctx, block))
 		}
 	}
-	Expect(said.String()).NotTo(BeEmpty(), "%s has no commands in a section %q", r.readme.path, section)
+	Expect(said.String()).NotTo(BeEmpty(), "%s#%s has no commands", manual, section)
 	return said.String()
 }
 
@@ -89,15 +61,15 @@ func (r *rig) runBlock(ctx context.Context, b *block) string {
 	dir := r.desk
 	root, err := checkout.Root()
 	Expect(err).NotTo(HaveOccurred())
-	if strings.HasPrefix(b.text, "make ") {
+	if strings.HasPrefix(b.Text, "make ") {
 		dir = root
 	}
 	var said string
-	if strings.Contains(b.text, "# on every node") {
-		said = r.onEveryNode(ctx, filepath.Join(root, "build", "image", "beep.tar"), b.text)
+	if strings.Contains(b.Text, "# on every node") {
+		said = r.onEveryNode(ctx, filepath.Join(root, "build", "image", "beep.tar"), b.Text)
 	} else {
-		said, err = r.Script(ctx, dir, b.text)
-		Expect(err).NotTo(HaveOccurred(), "%s:%d: %s\n%s", r.readme.path, b.line, b.text, said)
+		said, err = r.Script(ctx, dir, b.Text)
+		Expect(err).NotTo(HaveOccurred(), "%s#%s: %s\n%s", manual, b.Section, b.Text, said)
 	}
 	b.ran = true
 	GinkgoWriter.Println(said)
@@ -127,11 +99,11 @@ func (r *rig) onEveryNode(ctx context.Context, archive, command string) string {
 }
 
 // unrun are the blocks that no spec has run.
-func (d *document) unrun() []string {
+func (r *rig) unrun() []string {
 	var left []string
-	for _, block := range d.blocks {
+	for _, block := range r.blocks {
 		if !block.ran {
-			left = append(left, fmt.Sprintf("%s:%d, %s:\n%s", d.path, block.line, block.section, block.text))
+			left = append(left, block.Section+":\n"+block.Text)
 		}
 	}
 	return left

@@ -17,9 +17,9 @@ import (
 func (r *rig) installs(ctx context.Context) {
 	GinkgoHelper()
 	r.kubectl(ctx, "apply", "-f", "rigs/vm-cluster/testdata/web.yaml")
-	r.follow(ctx, "Install")
+	r.follow(ctx, "install")
 	r.kubectl(ctx, "rollout", "status", "deployment", "web", "--timeout="+limit.String())
-	Expect(r.follow(ctx, "The first Service")).To(ContainSubstring(`"Server":"web-`))
+	Expect(r.follow(ctx, "the-first-service")).To(ContainSubstring(`"Server":"web-`))
 	// What the commands make has one family.
 	r.kubectl(ctx, "patch", "service", "web", "--type=merge", "-p", `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`)
 }
@@ -27,7 +27,7 @@ func (r *rig) installs(ctx context.Context) {
 // tools are what an operator looks at.
 func (r *rig) tools(ctx context.Context) {
 	GinkgoHelper()
-	said := r.follow(ctx, "Looking at it")
+	said := r.follow(ctx, "looking-at-it")
 	for _, addr := range r.Node("node-a").Addrs {
 		Expect(said).To(ContainSubstring(addr.String()))
 	}
@@ -65,7 +65,7 @@ func (r *rig) memory(ctx context.Context) {
 // uninstall removes beep and looks for what it might have left.
 func (r *rig) uninstall(ctx context.Context) {
 	GinkgoHelper()
-	r.follow(ctx, "Removal")
+	r.follow(ctx, "removal")
 	for _, node := range r.Nodes() {
 		for what, command := range map[string]string{
 			"pins":      "ls -A /sys/fs/bpf",

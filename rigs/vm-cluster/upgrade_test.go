@@ -41,7 +41,7 @@ images: [{name: localhost/beep, newTag: `+next+`}]
 		Expect(r.beep(ctx, node.Name, "version")).To(ContainSubstring(next))
 	}
 	By("and back, as deploy/README.md says")
-	r.follow(ctx, "Upgrade")
+	r.follow(ctx, "upgrade")
 	clients.moves(ctx)
 	clients.end("another build rolled out on both nodes, and back")
 }
@@ -50,7 +50,7 @@ images: [{name: localhost/beep, newTag: `+next+`}]
 func (r *rig) options(ctx context.Context) {
 	GinkgoHelper()
 	clients := r.storm(ctx, true)
-	r.follow(ctx, "Options")
+	r.follow(ctx, "options")
 	clients.moves(ctx)
 	clients.end("every map of flows was replaced by a larger one on both nodes")
 	for _, node := range r.Nodes() {
@@ -82,7 +82,7 @@ func (r *rig) buildNext(ctx context.Context, root string) string {
 // clientCertificate has the controllers use a certificate, by the commands of deploy/README.md.
 func (r *rig) clientCertificate(ctx context.Context) {
 	GinkgoHelper()
-	r.follow(ctx, "Kubeconfig")
+	r.follow(ctx, "kubeconfig")
 	r.kubectl(ctx, "-n", namespace, "rollout", "status", "daemonset", "beep", "--timeout="+limit.String())
 	for _, node := range r.Nodes() {
 		pod := r.beepOn(ctx, node.Name)

@@ -54,7 +54,7 @@ var _ = AfterSuite(func() { require.Report(os.Stdout) })
 // rig is the cluster of all specs.
 type rig struct {
 	*node.Cluster
-	readme *document
+	blocks []*block
 	desk   string // a directory of the operator's, which has a copy of deploy/
 }
 
@@ -69,13 +69,11 @@ func newRig() *rig {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(c.Close)
 	figure("two nodes are ready after %v", time.Since(begun).Round(time.Second))
-	readme, err := readDocument("deploy/README.md")
-	Expect(err).NotTo(HaveOccurred())
 	manifests, err := checkout.Path("deploy")
 	Expect(err).NotTo(HaveOccurred())
 	desk := GinkgoT().TempDir()
 	Expect(os.CopyFS(filepath.Join(desk, "deploy"), os.DirFS(manifests))).To(Succeed())
-	return &rig{Cluster: c, readme: readme, desk: desk}
+	return &rig{Cluster: c, blocks: blocks(), desk: desk}
 }
 
 // collect has what failed be kept.
