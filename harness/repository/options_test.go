@@ -5,9 +5,11 @@ package repository
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/beep-lb/beep/src/compile"
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
 )
@@ -123,4 +125,33 @@ func size(bytes uint64) string {
 		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}
+
+// TestEventsAreThoseThatAreWritten compares the table of Events with the codes of package compile, and with the three that
+// beep-controller has beside them.
+func TestEventsAreThoseThatAreWritten(t *testing.T) {
+	want := []string{compile.MapFull.String(), "MapRestoreFailed", "IPVSUnsupported"}
+	for code := compile.ForeignClass; code <= compile.NodeNotChosen; code++ {
+		if code.Event() {
+			want = append(want, code.String())
+		}
+	}
+	document, err := Read("deploy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, table := range document.Tables {
+		if table[0][0] != "Event" {
+			continue
+		}
+		for _, row := range table[1:] {
+			got = append(got, strings.Split(row[0], ", ")...)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("deploy/README.md has the Events\n%q, want\n%q", got, want)
+	}
 }
