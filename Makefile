@@ -217,7 +217,7 @@ test-clusters: build kube-binaries ## run the rigs that have a control plane, tw
 
 # The cheapest failure first, but what needs the Kubernetes programs last: they may still be in the making (see prepare).
 .PHONY: test
-test: deps build test-packet test-image $(addprefix rig-,$(RIGS)) test-unit test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
+test: deps build test-packet test-image test-report $(addprefix rig-,$(RIGS)) test-unit test-clusters test-kubeproxy ## run everything: unit, packet, and all rigs
 
 .PHONY: show-artifacts
 show-artifacts: ## print the text files that failed specs left below build/artifacts
@@ -228,6 +228,23 @@ show-artifacts: ## print the text files that failed specs left below build/artif
 demo: deps build ## three nodes, two pods and a client in namespaces, fed with manifests: see it work (needs root)
 	$(GO) build -buildvcs=false -o $(BIN)/demo ./rigs/demo
 	$(BIN)/demo
+
+# Ctrl-C ends it early and leaves nothing behind. Other programs that run meanwhile disturb it, and the results say how much.
+.PHONY: bench bench-quick
+bench: BENCH_OUT := docs/performance
+bench-quick: BENCH_OUT := build/bench
+bench-quick: BENCH_FLAGS := -quick
+bench: ## measure beep beside kube-proxy and a plain router, and write docs/performance (ten minutes; needs root)
+bench-quick: ## the same in two minutes, into build/bench
+bench bench-quick: build kube-binaries
+	$(GO) build -buildvcs=false -o $(BIN)/bench ./rigs/bench
+	mkdir -p $(BENCH_OUT)
+	$(BIN)/bench $(BENCH_FLAGS) -out $(BENCH_OUT)/record.txt
+	cd harness/bench/report && CGO_ENABLED=0 $(GO) run -buildvcs=false . -in $(abspath $(BENCH_OUT))/record.txt -out $(abspath $(BENCH_OUT))
+
+.PHONY: test-report
+test-report: ## test what makes tables and figures of a bench's record
+	cd harness/bench/report && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 .PHONY: clean
 clean: ## remove what was built

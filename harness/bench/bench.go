@@ -30,6 +30,8 @@ type Effort struct {
 	Lasts      time.Duration
 	RateRounds int
 	RateLimit  time.Duration
+	// Curves are measured on the ingress node alone.
+	Curves []Curve
 }
 
 var everyWay = []Way{
@@ -42,18 +44,41 @@ var (
 		Totals: []int{1, 1000, 10000}, Variants: Variants, Ways: everyWay,
 		Each: 100, Connections: 200, Rounds: 60, Least: 5, Limit: 20 * time.Second,
 		Lasts: 250 * time.Millisecond, RateRounds: 15, RateLimit: 25 * time.Second,
+		Curves: curves(6, 4096, 30, 15*time.Second),
 	}
 	Quick = Effort{
 		Totals: []int{1, 1000}, Variants: Variants, Ways: []Way{everyWay[0], everyWay[2]},
 		Each: 100, Connections: 100, Rounds: 20, Least: 3, Limit: 8 * time.Second,
 		Lasts: 100 * time.Millisecond, RateRounds: 5, RateLimit: 8 * time.Second,
+		Curves: curves(4, 2048, 10, 4*time.Second),
 	}
 	Tiny = Effort{
 		Totals: []int{1, 101}, Variants: Variants, Ways: everyWay,
 		Each: 2, Connections: 4, Rounds: 1, Least: 1,
 		Lasts: 10 * time.Millisecond, RateRounds: 1,
+		Curves: curves(1, 64, 1, 0)[:1],
 	}
 )
+
+// curves are those of an ingress node, up to ten to the power of decades flows; of fronts that is at most 10,000, of endpoints 1,000.
+func curves(decades, packets, rounds int, limit time.Duration) []Curve {
+	all := []Curve{{Name: "flows"}, {Name: "fronts"}, {Name: "endpoints"}}
+	for decade, n := 0, 1; decade <= decades; decade, n = decade+1, 10*n {
+		if decade != 1 && decade != 2 { // there is nothing to see between one flow and a thousand
+			all[0].Sizes = append(all[0].Sizes, Size{Fronts: 1, Endpoints: 1, Flows: n})
+		}
+		if decade <= 4 && decade != 1 {
+			all[1].Sizes = append(all[1].Sizes, Size{Fronts: n, Endpoints: 1, Flows: 10000})
+		}
+		if decade <= 3 {
+			all[2].Sizes = append(all[2].Sizes, Size{Fronts: 1, Endpoints: n, Flows: 1000})
+		}
+	}
+	for i := range all {
+		all[i].Packets, all[i].Rounds, all[i].Least, all[i].Limit = packets, rounds, min(rounds, 3), limit
+	}
+	return all
+}
 
 // flowCount is how many UDP flows a sample has, and load the requests a second under which latency is measured: far from what one
 // core can do.
@@ -63,7 +88,7 @@ const flowCount, load = 32, 1000
 func Run(ctx context.Context, effort Effort, out *Record, say func(format string, args ...any)) (err error) {
 	r := &run{Effort: effort, out: out, say: say}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for _, step := range []func(context.Context) error{r.balancers} {
+	for _, step := range []func(context.Context) error{r.balancers, r.curves} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -100,7 +125,7 @@ func (r *run) balancers(ctx context.Context) error {
 	}
 	for i, total := range r.Totals {
 		services := Of(total)
-		if err := r.serve(ctx, services); err != nil {
+		if err := r.serve(ctx, services, i); err != nil {
 			return err
 		}
 		ways := r.Ways[:1]
@@ -117,7 +142,13 @@ func (r *run) balancers(ctx context.Context) error {
 			if err := block.Run(ctx, r.stands, r.out); err != nil {
 				return err
 			}
-			if i > 0 || way.Path != Remote {
+			if i > 0 {
+				continue
+			}
+			if err := r.dissect(block); err != nil {
+				return err
+			}
+			if way.Path != Remote {
 				continue
 			}
 			r.say("rates with %d Services, %s", total, way)
@@ -160,18 +191,43 @@ func (r *run) buildStands(ctx context.Context) (err error) {
 }
 
 // serve has all stands serve so many Services.
-func (r *run) serve(ctx context.Context, services Services) error {
+func (r *run) serve(ctx context.Context, services Services, number int) error {
 	r.say("posting %d Services, and waiting for who serves them", services.Total)
 	if err := services.Post(ctx, r.control, r.posted); err != nil {
 		return err
 	}
 	r.posted = services
+	last := marker(number)
+	if err := last.post(ctx, r.control); err != nil {
+		return err
+	}
 	for _, stand := range r.stands {
 		began := time.Now()
-		if err := stand.Serve(ctx, services); err != nil {
+		if err := stand.Serve(ctx, services, number); err != nil {
 			return err
 		}
 		r.out.Note("%s serves %d Services after %s", stand.Variant, services.Total, time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// curves measures what grows on an ingress node.
+func (r *run) curves(ctx context.Context) error {
+	for _, curve := range r.Curves {
+		r.say("CPU time on the ingress node by the number of %s", curve.Name)
+		if err := curve.Run(ctx, r.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dissect looks into beep's programs.
+func (r *run) dissect(block Block) error {
+	for _, stand := range r.stands {
+		if stand.Variant == Beep {
+			return block.Dissect(stand, r.out)
+		}
 	}
 	return nil
 }

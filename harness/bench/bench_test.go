@@ -45,3 +45,19 @@ func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
 		t.Logf("%s", out.Bytes())
 	}
 }
+
+func TestSinkCountsEveryPacket(t *testing.T) {
+	require.Root(t)
+	require.TCX(t)
+	var out bytes.Buffer
+	curve := bench.Curve{
+		Name: "flows", Sizes: []bench.Size{{Fronts: 1, Endpoints: 1, Flows: 1}, {Fronts: 7, Endpoints: 3, Flows: 2000}},
+		Packets: 640, Rounds: 1, Least: 1,
+	}
+	if err := curve.Run(t.Context(), bench.NewRecord(&out)); err != nil {
+		t.Fatalf("%v\n%s", err, out.Bytes())
+	}
+	if n := bytes.Count(out.Bytes(), []byte("\nBenchmarkIngress/curve=flows/flow=")); n != 4 {
+		t.Errorf("%d samples, want 4\n%s", n, out.Bytes())
+	}
+}

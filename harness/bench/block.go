@@ -63,15 +63,7 @@ func (b *Block) spend(m *meter, e ends) (samples []sample, err error) {
 	if err := e.flows.touch(); err != nil {
 		return nil, err
 	}
-	for _, work := range []struct {
-		what  string
-		count int
-		do    func() error
-	}{
-		{"packet/dir=in", b.Flows * b.Each, func() error { return e.flows.toPod(b.Each) }},
-		{"packet/dir=out", b.Flows * b.Each, func() error { return e.flows.fromPod(b.Each) }},
-		{"connection", b.Connections, func() error { return e.conns.make(b.Connections) }},
-	} {
+	for _, work := range b.kinds(e) {
 		spent, err := m.measure(work.do)
 		if err != nil {
 			return nil, err
@@ -79,6 +71,22 @@ func (b *Block) spend(m *meter, e ends) (samples []sample, err error) {
 		samples = append(samples, sample{b.name(work.what, e.stand.Variant), work.count, spent.values(work.count)})
 	}
 	return samples, nil
+}
+
+// kind is one kind of work.
+type kind struct {
+	what  string
+	count int // of packets one way, or of connections
+	do    func() error
+}
+
+// kinds are the kinds of work of a block on a stand whose flows were touched.
+func (b *Block) kinds(e ends) []kind {
+	return []kind{
+		{"packet/dir=in", b.Flows * b.Each, func() error { return e.flows.toPod(b.Each) }},
+		{"packet/dir=out", b.Flows * b.Each, func() error { return e.flows.fromPod(b.Each) }},
+		{"connection", b.Connections, func() error { return e.conns.make(b.Connections) }},
+	}
 }
 
 // values are the figures of so much work.

@@ -24,6 +24,7 @@ const (
 	podPort    = 8080
 	localPort  = 10000
 	remotePort = 10100
+	markerPort = 10200
 	otherPort  = 11000
 )
 
@@ -121,6 +122,12 @@ func (s Services) desired(onA bool) model.Desired {
 	slices.SortFunc(desired.Targets, model.Socket.Compare)
 	desired.Targets = slices.Compact(desired.Targets)
 	return desired
+}
+
+// marker is a further Service, that is posted after all others: who serves it knows them all.
+func marker(number int) service {
+	tcp, pod := []model.Proto{model.TCP}, []endpoint{{podsA, podPort, true}}
+	return service{fmt.Sprintf("marker-%d", number), markerPort + uint16(number), tcp, pod}
 }
 
 // posters is how many requests are on their way to the API server at once.

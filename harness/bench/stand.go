@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beep-lb/beep/harness/beep"
+	"github.com/beep-lb/beep/harness/cluster"
 	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/src/datapath/maps"
@@ -106,11 +108,16 @@ func (s *Stand) startBeep(flags []string) (err error) {
 	return nil
 }
 
-// Serve has both nodes serve what the Services ask for. kube-proxy hears of them by the API server, where they must be posted
-// already; beep's maps are written as its controller would.
-func (s *Stand) Serve(ctx context.Context, services Services) error {
+// Serve has both nodes serve what the Services ask for. beep's maps are written as its controller would write them; kube-proxy hears
+// of Services by the API server, where they must be posted already and after them the marker of that number, which the call waits for.
+func (s *Stand) Serve(ctx context.Context, services Services, number int) error {
 	ctx, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()
+	if len(s.proxies) > 0 && !s.Variant.beep() {
+		if err := s.awaitMarker(ctx, marker(number)); err != nil {
+			return fmt.Errorf("stand %s: kube-proxy does not serve %d Services: %w", s.Variant, services.Total, err)
+		}
+	}
 	for _, proxy := range s.proxies {
 		for err := proxy.Synced(ctx); err != nil; err = proxy.Synced(ctx) {
 			if ctx.Err() != nil || !proxy.Running() {
@@ -126,6 +133,23 @@ func (s *Stand) Serve(ctx context.Context, services Services) error {
 		desired := services.desired(i == 0)
 		if _, err := f.reconciler.Apply(desired); err != nil {
 			return fmt.Errorf("stand %s: fill the maps of %s: %w", s.Variant, node, err)
+		}
+	}
+	return nil
+}
+
+// awaitMarker dials a marker until it is served, in both families.
+func (s *Stand) awaitMarker(ctx context.Context, marker service) error {
+	for _, family := range []topo.Families{topo.V4, topo.V6} {
+		r := s.route(Way{Path: Local, Family: family})
+		r.dialled = []netip.AddrPort{netip.AddrPortFrom(pick(addrsOf(frontA), family), marker.port)}
+		conns, err := openConnections(r)
+		if err != nil {
+			return err
+		}
+		err = cluster.Await(ctx, func(context.Context) error { return conns.make(1) })
+		if err = errors.Join(err, conns.Close()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nothing is what is asked for of others than beep.
+const nothing = "–"
+
+// writeTargets says which of the targets hold in this record.
+func (r *record) writeTargets(b *strings.Builder) {
+	b.WriteString("\n## Targets\n\n| target | asked for | measured | holds |\n|---|---|---|---|\n")
+	row := func(what, asked, measured string, holds bool) {
+		verdict := map[bool]string{true: "yes", false: "no"}[holds]
+		if asked == nothing {
+			verdict = nothing
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", what, asked, measured, verdict)
+	}
+	for _, target := range []struct {
+		prefix, what string
+		most         float64
+	}{
+		{"Packet/dir=in/path=remote", "added to a datagram to the pod, by what the better kube-proxy adds", 0.5},
+		{"Packet/dir=out/path=remote", "added to a datagram from the pod, likewise", 0.5},
+		{"Connection/path=remote", "added to a TCP connection, likewise", 0.7},
+	} {
+		for _, s := range r.find(target.prefix) {
+			if s.keys["variant"] == beep {
+				got := r.beside(stem(s.name))
+				row(fmt.Sprintf("%s (IPv%s, %s Services)", target.what, s.keys["ip"], s.keys["services"]),
+					fmt.Sprintf("≤ %.1f", target.most), got.ratio(), got.median <= target.most)
+			}
+		}
+	}
+	r.writeGrowth(row)
+	if known := r.find("Ingress/curve=flows/flow=established/"); len(known) > 1 {
+		base := known[0]
+		for _, s := range known {
+			if s.keys["flows"] == "1000" {
+				base = s
+			}
+		}
+		last := known[len(known)-1]
+		got := growth(last, base)
+		row(fmt.Sprintf("a packet of %s flows by one of %s, on the ingress node", last.keys["flows"], base.keys["flows"]),
+			"≤ 1.3", got.ratio(), got.median <= 1.3)
+	}
+}
+
+// writeGrowth compares what packets and connections cost with the most Services and with the fewest. The two were measured at different
+// times, so each is taken as a multiple of the plain router beside it.
+func (r *record) writeGrowth(row func(what, asked, measured string, holds bool)) {
+	const most = 0.05
+	for _, prefix := range []string{"Packet/dir=in/path=remote/ip=4", "Connection/path=remote/ip=4"} {
+		all := r.find(prefix)
+		if len(all) == 0 {
+			continue
+		}
+		first, last := all[0].keys["services"], all[len(all)-1].keys["services"]
+		if first == last {
+			continue
+		}
+		for _, variant := range variants {
+			relative := func(services string) spread {
+				name := fmt.Sprintf("%s/services=%s", prefix, services)
+				return spreadOf(paired(r.cpu(name, variant), r.cpu(name, routed), ratio))
+			}
+			few, many := relative(first), relative(last)
+			if few.n == 0 || many.n == 0 {
+				continue
+			}
+			got := many.median/few.median - 1
+			asked := "± 5 %"
+			if variant != beep {
+				asked = nothing
+			}
+			row(fmt.Sprintf("%s: %s with %s Services by that with %s", strings.ToLower(all[0].keys[""]), variant, last, first),
+				asked, fmt.Sprintf("%+.1f %%", 100*got), got <= most && got >= -most)
+		}
+	}
+}
