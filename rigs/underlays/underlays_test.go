@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/fronts"
@@ -21,6 +20,7 @@ import (
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
 	"github.com/beep-lb/beep/harness/watch"
+	"github.com/beep-lb/beep/src/model"
 )
 
 func TestUnderlays(t *testing.T) {
@@ -38,6 +38,9 @@ var load = fronts.Load{Bytes: 256 << 10, Datagrams: 60, Patience: limit}
 
 // pods are one on each node.
 var pods = []string{"pod-a1", "pod-b1"}
+
+// talk is the service of a socket that a spec opens itself.
+var talk = beep.Service{Proto: model.UDP, Port: 7000, Pods: []string{"pod-b1"}}
 
 // The bytes that beep's tunnel adds, by the family outside (docs/ARCHITECTURE.md).
 var (
@@ -72,7 +75,7 @@ func (r rig) serve() {
 	GinkgoHelper()
 	_, err := fronts.Serve(r.Topology)
 	Expect(err).NotTo(HaveOccurred())
-	r.Beep(beep.Options{Services: fronts.Services(&r.Plan, pods...)})
+	r.Beep(beep.Options{Services: append(fronts.Services(&r.Plan, pods...), talk)})
 }
 
 // on is the address of one device of a host.
@@ -146,17 +149,27 @@ func (r rig) fits(mtu int, at netip.Addr, family topo.Families) {
 	Expect(atPod.SegmentSizes(false)).To(HaveEach(BeEquivalentTo(mtu-returnBytes[family]-header-tcpHeader)), "what the pod is told")
 	Expect(atClient.SegmentSizes(true)).To(HaveEach(BeEquivalentTo(mtu-forwardBytes[family]-header-tcpHeader)), "what the client is told")
 
-	front := fronts.At(&r.Plan, at, fronts.Datagram, "pod-b1")
-	whole := mtu - forwardBytes[family] - header - udpHeader
-	tally, err := traffic.SendUDP(r.Context(limit), r.NS("client"), front, traffic.Datagrams{
-		Count: 1, Size: whole, Fragment: traffic.ProbePath, Patience: limit})
+	dialogue, err := traffic.OpenDialogue(traffic.Talk{
+		Client: r.NS("client"), From: netip.AddrPortFrom(r.Addr("client", family), 0), Dialled: netip.AddrPortFrom(at, talk.Port),
+		Server: r.NS("pod-b1"), At: netip.AddrPortFrom(r.Addr("pod-b1", family), talk.Port),
+		ClientOptions: traffic.SocketOptions{Fragment: traffic.ProbePath}, Patience: limit,
+	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(tally.Sent).To(Equal(1), "%s", tally)
-	Expect(tally.Refused).To(BeEmpty(), "%s", tally)
-	tally, err = traffic.SendUDP(r.Context(limit), r.NS("client"), front, traffic.Datagrams{
-		Count: 1, Size: whole + 1, Fragment: traffic.ProbePath, Patience: limit})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(tally.Refused).To(HaveKey(unix.EMSGSIZE), "%s", tally)
+	longest := mtu - forwardBytes[family]
+	ask := func(length int) traffic.Leg {
+		GinkgoHelper()
+		size := length - header - udpHeader
+		fate, err := dialogue.Ask(traffic.Burst{Size: size, Count: 1}, traffic.Burst{Size: 1, Count: 1})
+		Expect(err).NotTo(HaveOccurred())
+		return fate.Question
+	}
+	leg := ask(longest)
+	Expect(leg.Whole()).To(BeTrue(), "a packet of %d bytes: %s", longest, leg)
+	leg = ask(longest + 1)
+	Expect(leg.Refusal).NotTo(BeNil(), "a packet of %d bytes: %s", longest+1, leg)
+	Expect(leg.Refusal.MTU).To(Equal(longest))
+	Expect(leg.Refusal.From).To(Equal(at))
+	Expect(dialogue.Close()).To(Succeed())
 }
 
 // clientDevice is where the client hears of nodes.
