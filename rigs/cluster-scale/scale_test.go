@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -19,12 +20,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/beep-lb/beep/harness/artifacts"
 	"github.com/beep-lb/beep/harness/cluster"
+	"github.com/beep-lb/beep/harness/crowd"
 	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/scene"
@@ -42,6 +42,8 @@ var _ = It("is drawn in its README", func() { scene.CheckReadme(GinkgoT(), plan(
 var _ = AfterSuite(func() { require.Report(os.Stdout) })
 
 const (
+	peers     = 100
+	endpoints = 10 // of a Service
 	// few and many are the numbers of Services that are compared.
 	few, many = 100, 1000
 	// changes is how many endpoints change one after the other, at each size.
@@ -61,13 +63,9 @@ func plan() topo.Plan { return cluster.Plan(1, topo.Options{Families: topo.V4}) 
 // rig is the cluster of one real node and simulated peers.
 type rig struct {
 	*cluster.Cluster
-	rows   *maps.Kernel
-	slices []*discoveryv1.EndpointSlice
-	stop   func()
-}
-
-func uid(number int) types.UID {
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", number))
+	rows  *maps.Kernel
+	crowd *crowd.Crowd
+	stop  func()
 }
 
 // say prints a figure.
@@ -83,7 +81,8 @@ func start() *rig {
 		Datapath: []string{"--max-fronts=2048", "--endpoints-per-front=16", "--node-allow-max-entries=256", "--pod-targets-max-entries=1024"},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	return &rig{Cluster: c, stop: func() {}}
+	log := slog.New(slog.NewTextHandler(GinkgoWriter, nil))
+	return &rig{Cluster: c, crowd: crowd.New(c.Control, node, peers, endpoints, log), stop: func() {}}
 }
 
 func (r *rig) close() {
@@ -125,7 +124,7 @@ func (r *rig) awaitFronts(ctx context.Context, services int) {
 	Eventually(ctx, func() int {
 		counts, whole := r.counts(), 0
 		for service := range services {
-			if counts[portOf(service)] == endpoints {
+			if counts[crowd.PortOf(service)] == endpoints {
 				whole++
 			}
 		}
@@ -240,8 +239,9 @@ func (r *rig) change(ctx context.Context, services int) figures {
 	for i := range changes {
 		service := i * 7 % services
 		begin := time.Now()
-		want := r.toggle(ctx, service)
-		Eventually(ctx, func() int { return r.counts()[portOf(service)] }).
+		want, err := r.crowd.Toggle(ctx, service)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ctx, func() int { return r.counts()[crowd.PortOf(service)] }).
 			WithTimeout(limit).WithPolling(5 * time.Millisecond).Should(Equal(want))
 		f.took = append(f.took, time.Since(begin))
 	}
@@ -267,14 +267,16 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 		r.open()
 		m := memoryOf(r.controller().Pid())
 		say("idle: %s; asked for: 40 MiB", m)
-		Expect(m.all).To(BeNumerically("<=", 40*mib))
+		Expect(m.All).To(BeNumerically("<=", 40*mib))
 	}, SpecTimeout(limit))
 
 	It("lists a hundred nodes that start at once in 100 Services, with at most two patches each", func(ctx SpecContext) {
-		r.post(ctx, 0, few)
+		Expect(r.crowd.Post(ctx, 0, few)).To(Succeed())
 		r.awaitPublished(ctx, few, 1)
 		since, begin := len(r.writes(0)), time.Now()
-		r.stop = r.simulate(ctx)
+		var err error
+		r.stop, err = r.crowd.Simulate(ctx, 0, peers)
+		Expect(err).NotTo(HaveOccurred())
 		r.awaitPublished(ctx, few, peers+1)
 		took := time.Since(begin)
 		most, all := r.patches(since)
@@ -286,7 +288,7 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 
 	It("publishes 100 further Services on all nodes with one patch each", func(ctx SpecContext) {
 		since, begin := len(r.writes(0)), time.Now()
-		r.post(ctx, few, 2*few)
+		Expect(r.crowd.Post(ctx, few, 2*few)).To(Succeed())
 		posted := time.Since(begin)
 		r.awaitPublished(ctx, 2*few, peers+1)
 		took := time.Since(begin)
@@ -295,7 +297,7 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 			few, peers+1, posted.Round(time.Millisecond), took.Round(time.Millisecond), most, all)
 		Expect(most).To(BeNumerically("<=", 2))
 		Expect(took).To(BeNumerically("<", 10*time.Second*slack))
-		r.remove(ctx, few)
+		Expect(r.crowd.Remove(ctx, few)).To(Succeed())
 		r.awaitFronts(ctx, few)
 	}, SpecTimeout(limit))
 
@@ -306,7 +308,7 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 
 	It("starts with 1,000 Services", func(ctx SpecContext) {
 		begin := time.Now()
-		r.post(ctx, few, many)
+		Expect(r.crowd.Post(ctx, few, many)).To(Succeed())
 		posted := time.Since(begin)
 		r.awaitPublished(ctx, many, peers+1)
 		say("%d Services more: posted in %s, published on %d nodes in %s", many-few, posted.Round(time.Millisecond), peers+1,
@@ -334,7 +336,7 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 		Expect(r.controller().Kill9()).To(Succeed())
 		took := r.begin(ctx)
 		say("started beside full maps in %s; then %s", took.Round(time.Millisecond), memoryOf(r.controller().Pid()))
-		Expect(memoryOf(r.controller().Pid()).all).To(BeNumerically("<=", 120*mib))
+		Expect(memoryOf(r.controller().Pid()).All).To(BeNumerically("<=", 120*mib))
 		Expect(r.metric(`beep_controller_steps_total{action="renewed"`)).To(Equal(r.metric("beep_controller_steps_total")), "steps but for a new epoch")
 		r.awaitMetric(ctx, "beep_controller_leading", 1)
 		r.awaitMetric(ctx, `beep_controller_published_nodes{state="live"}`, peers+1)
@@ -362,14 +364,14 @@ var _ = Describe("a large cluster", Ordered, Label("cluster"), func() {
 	It("holds 1,000 Services in at most 120 MiB", func(ctx SpecContext) {
 		m := memoryOf(r.controller().Pid())
 		say("%d Services x %d endpoints, %d peers: %s; asked for: 120 MiB", many, endpoints, peers, m)
-		Expect(m.all).To(BeNumerically("<=", 120*mib))
+		Expect(m.All).To(BeNumerically("<=", 120*mib))
 		// A conflict is the guard of a patch at work.
 		Expect(r.writes(0)).To(HaveEach(HaveField("Code", Or(BeNumerically("<", 400), Equal(409)))), "what the API server did not take")
 	}, SpecTimeout(limit))
 
 	It("forgets 1,000 Services that are deleted", func(ctx SpecContext) {
 		begin := time.Now()
-		r.remove(ctx, 0)
+		Expect(r.crowd.Remove(ctx, 0)).To(Succeed())
 		deleted := time.Since(begin)
 		Eventually(ctx, r.counts).WithTimeout(limit).WithPolling(100 * time.Millisecond).Should(BeEmpty())
 		say("%d Services deleted in %s, out of the maps after %s", many, deleted.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
