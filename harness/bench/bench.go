@@ -32,6 +32,8 @@ type Effort struct {
 	RateLimit  time.Duration
 	// Curves are measured on the ingress node alone.
 	Curves []Curve
+	// Scale is what is asked of controllers.
+	Scale Scale
 }
 
 var everyWay = []Way{
@@ -45,18 +47,21 @@ var (
 		Each: 100, Connections: 200, Rounds: 60, Least: 5, Limit: 20 * time.Second,
 		Lasts: 250 * time.Millisecond, RateRounds: 15, RateLimit: 25 * time.Second,
 		Curves: curves(6, 4096, 30, 15*time.Second),
+		Scale:  Scale{Services: []int{10, 100, 1000, 10000}, Changes: 20, Nodes: []int{10, 100, 1000}, Listed: 100},
 	}
 	Quick = Effort{
 		Totals: []int{1, 1000}, Variants: Variants, Ways: []Way{everyWay[0], everyWay[2]},
 		Each: 100, Connections: 100, Rounds: 20, Least: 3, Limit: 8 * time.Second,
 		Lasts: 100 * time.Millisecond, RateRounds: 5, RateLimit: 8 * time.Second,
 		Curves: curves(4, 2048, 10, 4*time.Second),
+		Scale:  Scale{Services: []int{10, 1000}, Changes: 5, Nodes: []int{10, 100}, Listed: 10},
 	}
 	Tiny = Effort{
 		Totals: []int{1, 101}, Variants: Variants, Ways: everyWay,
 		Each: 2, Connections: 4, Rounds: 1, Least: 1,
 		Lasts: 10 * time.Millisecond, RateRounds: 1,
 		Curves: curves(1, 64, 1, 0)[:1],
+		Scale:  Scale{Services: []int{2, 4}, Changes: 1, Nodes: []int{1, 3}, Listed: 2},
 	}
 )
 
@@ -88,7 +93,7 @@ const flowCount, load = 32, 1000
 func Run(ctx context.Context, effort Effort, out *Record, say func(format string, args ...any)) (err error) {
 	r := &run{Effort: effort, out: out, say: say}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for _, step := range []func(context.Context) error{r.balancers, r.curves} {
+	for _, step := range []func(context.Context) error{r.balancers, r.curves, r.controllers} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -115,6 +120,7 @@ func (r *run) close() error {
 	if r.control != nil {
 		errs = append(errs, r.control.Close())
 	}
+	r.control = nil
 	return errors.Join(errs...)
 }
 
@@ -220,6 +226,14 @@ func (r *run) curves(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// controllers measures what grows with a cluster. The stands are no longer needed, and their programs would disturb.
+func (r *run) controllers(ctx context.Context) error {
+	if err := r.close(); err != nil {
+		return err
+	}
+	return errors.Join(r.Scale.reconciling(ctx, r.out, r.say), r.Scale.publishing(ctx, r.out, r.say))
 }
 
 // dissect looks into beep's programs.
