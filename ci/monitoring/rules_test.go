@@ -136,6 +136,16 @@ func TestNothingFiresInAHealthyCluster(t *testing.T) {
 	}
 }
 
+// TestNodesWithoutAnAPIServer have controllers that read manifests: nobody publishes there.
+func TestNodesWithoutAnAPIServer(t *testing.T) {
+	nobody := []string{`beep_controller_leading{instance="a:9963"} 0+0x240`, `beep_uplink_attached{instance="a:9962",device="eth0"} 1+0x240`}
+	for minute, alerts := range firing(t, nobody, 20) {
+		if len(alerts) > 0 {
+			t.Fatalf("minute %d: %v", minute, alerts)
+		}
+	}
+}
+
 func TestEachAlertFiresAloneAndInTime(t *testing.T) {
 	var tried []string
 	for _, tt := range cases {

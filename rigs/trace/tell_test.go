@@ -3,6 +3,7 @@
 package trace_test
 
 import (
+	"net"
 	"net/netip"
 	"strings"
 
@@ -71,6 +72,39 @@ var _ = Describe("beep trace", Label("netns"), func() {
 			Protocol: "UDP", Client: r.client(40000), Front: r.front(nobody)}))
 	})
 
+	It("tells of what does not fit: an error to the sender, or copies for its parts, and of fragments", func() {
+		r := newRig()
+		l := r.look("node-a", "--front", "UDP/"+r.front(far).String(), "-o", "json")
+		datagram := make([]byte, 1472) // as long as the MTU allows, and too long for the tunnel
+		send := func(from uint16, datagram []byte, prepare func(net.Conn)) {
+			GinkgoHelper()
+			conn, err := r.NS("client").DialFrom(r.Context(limit), "udp", r.client(from), r.front(far))
+			Expect(err).NotTo(HaveOccurred())
+			defer conn.Close()
+			prepare(conn)
+			Expect(conn.Write(datagram)).To(Equal(len(datagram)))
+		}
+		send(40000, datagram, fragmentable)
+		l.await(`"from":"copy"`)
+		send(40001, make([]byte, 3000), fragmentable)
+		l.await(`later fragment`)
+		send(40002, datagram, func(net.Conn) {})
+		l.await(`"to":"sender"`)
+		lines := l.end()
+		GinkgoWriter.Println(lines)
+		Expect(lines[len(lines)-1].Note).To(Equal("answered with an ICMP error"))
+		counts := ways(lines)
+		Expect(counts).To(HaveKeyWithValue("client>sender too-big", 1))
+		Expect(counts).To(HaveKey("client>copy "))
+		Expect(counts["copy>tunnel "]).To(BeNumerically(">=", 2))
+		for _, one := range lines {
+			Expect(one.Front.Addr()).To(Equal(r.front(far).Addr()), "%+v", one)
+			if one.From == "copy" {
+				Expect(one.Endpoint.Addr()).To(Equal(r.pod("pod-b1", 0).Addr()), "%+v", one)
+			}
+		}
+	})
+
 	It("tells of the packets of one client and one front only, to as many as look, and nothing of the host's own but if asked", func() {
 		r := newRig()
 		client := r.Addr("client", topo.V4).String()
@@ -112,6 +146,14 @@ var _ = Describe("beep trace", Label("netns"), func() {
 		Expect(l.Kill()).To(Succeed())
 		Eventually(func() int { return len(r.programs("node-a")) }, limit).Should(Equal(len(before)))
 		r.talk(40002, far)
+	})
+
+	It("needs no more rights than the container of beep run has", func() {
+		r := newRig()
+		l := r.lookAs([]string{"setpriv", "--bounding-set=-all,+bpf,+net_admin,+perfmon", "--inh-caps=-all"},
+			"node-a", "--front", r.front(near).String(), "--count", "1", "-o", "json")
+		r.talk(40000, near)
+		Expect(l.lines()).To(HaveLen(1))
 	})
 
 	It("counts what is too much", func() {

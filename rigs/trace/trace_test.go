@@ -8,8 +8,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/netns"
@@ -131,15 +134,28 @@ func (l *look) text(of *bytes.Buffer) string {
 // look starts the tool on a node and returns when it is attached.
 func (r rig) look(node string, flags ...string) *look {
 	GinkgoHelper()
+	return r.lookAs(nil, node, flags...)
+}
+
+// lookAs has another program start the tool.
+func (r rig) lookAs(starter []string, node string, flags ...string) *look {
+	GinkgoHelper()
 	binary, err := beep.Binary("beep")
 	Expect(err).NotTo(HaveOccurred())
 	l := &look{}
-	cmd := exec.Command(binary, append([]string{"trace", "--pin-dir", r.Nodes[node].PinDir()}, flags...)...)
+	words := slices.Concat(starter, []string{binary, "trace", "--pin-dir", r.Nodes[node].PinDir()}, flags)
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = part{l, &l.out}, part{l, &l.err}
 	l.Process, err = r.NS(node).Start(cmd)
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() string { return l.text(&l.err) }, limit, 5*time.Millisecond).Should(ContainSubstring("tracing"))
 	return l
+}
+
+// await waits until a line has the text.
+func (l *look) await(text string) {
+	GinkgoHelper()
+	Eventually(func() string { return l.text(&l.out) }, limit, 5*time.Millisecond).Should(ContainSubstring(text))
 }
 
 // end interrupts the tool, as Ctrl-C does, and returns its lines.
@@ -170,6 +186,17 @@ func ways(lines []line) map[string]int {
 		counts[fmt.Sprintf("%s>%s %s", one.From, one.To, one.Reason)]++
 	}
 	return counts
+}
+
+// fragmentable lets routers cut the datagrams of a socket.
+func fragmentable(conn net.Conn) {
+	GinkgoHelper()
+	raw, err := conn.(*net.UDPConn).SyscallConn()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT)
+	})).To(Succeed())
+	Expect(err).NotTo(HaveOccurred())
 }
 
 // programs are what is attached to the node's uplink, on both sides.

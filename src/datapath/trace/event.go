@@ -248,7 +248,14 @@ type Flows interface {
 // gone.
 func (e *Event) Complete(flows Flows) {
 	proto := model.Proto(e.Protocol)
-	if e.Client.IsValid() && e.Front.IsValid() && (!e.Endpoint.IsValid() || !e.Peer.IsValid()) {
+	if e.From == Copy && !e.Front.IsValid() {
+		// A client's own, if there is such a flow: it was called an endpoint's for want of its headers as they went.
+		if row, ok := find(flows, maps.FlowKey{Kind: maps.Forward, Src: e.Endpoint, Dst: e.Client, Proto: proto}); ok {
+			e.Client, e.Front, e.Endpoint, e.Peer, e.To = e.Endpoint, e.Client, row.Nat, row.Peer, Tunnel
+			return
+		}
+	}
+	if e.Client.IsValid() && e.Front.IsValid() && (!e.Endpoint.IsValid() || !e.Peer.IsValid() && e.To == Tunnel) {
 		if row, ok := find(flows, maps.FlowKey{Kind: maps.Forward, Src: e.Client, Dst: e.Front, Proto: proto}); ok {
 			if e.Endpoint = row.Nat; !e.Peer.IsValid() {
 				e.Peer = row.Peer
