@@ -114,6 +114,7 @@ var _ = Describe("beep trace", Label("netns"), func() {
 			"another protocol": r.look("node-a", "--front", r.front(near).String(), "--proto", "udp", "-o", "json"),
 			"the client":       r.look("node-a", "--client", client+"/31", "-o", "json"),
 			"the front":        r.look("node-a", "--front", "TCP/"+r.front(near).String(), "-o", "json"),
+			"nobody else":      r.look("node-a", "-o", "json"),
 			"what passes":      r.look("node-a", "--client", client, "--passes", "-o", "json"),
 		}
 		r.talk(40000, near)
@@ -129,6 +130,7 @@ var _ = Describe("beep trace", Label("netns"), func() {
 		both := And(HaveLen(2), HaveKey("client>endpoint "), HaveKey("endpoint>client "))
 		Expect(told["the client"]).To(both)
 		Expect(told["the front"]).To(Equal(told["the client"]))
+		Expect(told["nobody else"]).To(Equal(told["the client"]))
 		Expect(told["what passes"]).To(And(HaveLen(4), HaveKeyWithValue("client>host ", 1), HaveKeyWithValue("endpoint>host ", 1)))
 	})
 
@@ -168,7 +170,6 @@ var _ = Describe("beep trace", Label("netns"), func() {
 	It("refuses what it cannot do in one line", func() {
 		r := newRig()
 		for _, tt := range []struct{ flags, words string }{
-			{"", "name a --client or a --front"},
 			{"--front 192.0.2.0/24", "--front: 192.0.2.0/24 is more than one address"},
 			{"--client 198.51.100.1:80", "--client: want ADDRESS or ADDRESS/BITS"},
 			{"--front TCP/192.0.2.1:80 --proto udp", "--proto: udp, but --front is TCP"},

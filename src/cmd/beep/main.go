@@ -9,7 +9,7 @@
 //	beep fronts   the fronts and their endpoints
 //	beep flows    the flows, by client, front or endpoint
 //	beep drops    what was dropped and why; --watch for rates
-//	beep trace    what becomes of each packet of a client or a front, as it happens
+//	beep trace    what becomes of each packet, as it happens; by client and front
 //	beep nodes    this node's tunnel addresses and the peers whose tunnels it accepts
 //	beep targets  the pod sockets that tunnels may deliver to
 //	beep explain  why a Service, its addresses and endpoints, or a Node are as they are; asks the controller
@@ -53,7 +53,7 @@ type commands struct {
 	Fronts    frontsCommand    `cmd:"" help:"List the fronts and their endpoints."`
 	Flows     flowsCommand     `cmd:"" help:"List the flows."`
 	Drops     dropsCommand     `cmd:"" help:"List what was dropped, and why."`
-	Trace     traceCommand     `cmd:"" help:"Tell what becomes of each packet of a client or a front, as it happens."`
+	Trace     traceCommand     `cmd:"" help:"Tell what becomes of each packet, as it happens."`
 	Nodes     nodesCommand     `cmd:"" help:"List this node's tunnel addresses and its peers."`
 	Targets   targetsCommand   `cmd:"" help:"List the pod sockets of this node that tunnels may deliver to."`
 	Explain   explainCommand   `cmd:"" help:"Say why a Service, its addresses and endpoints, or a Node are so (asks beep-controller)."`

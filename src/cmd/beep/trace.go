@@ -126,9 +126,6 @@ func (t *traceCommand) printOne(c console, out traceOutput) error {
 func (t *traceCommand) filter() (trace.Filter, error) {
 	filter := trace.Filter{Client: t.Client.prefix, Port: t.Front.port, Proto: t.Front.proto, Passes: t.Passes, Rate: t.Rate}
 	var problems []error
-	if !t.Client.prefix.IsValid() && !t.Front.prefix.IsValid() {
-		problems = append(problems, errors.New("trace: name a --client or a --front, or all with --client 0.0.0.0/0 or ::/0"))
-	}
 	if t.Client.port != 0 || t.Client.proto != 0 {
 		problems = append(problems, errors.New("--client: want ADDRESS or ADDRESS/BITS, without port and protocol"))
 	}
