@@ -25,6 +25,7 @@ func (r *runCommand) Run(c console) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
 	return withNode(&r.Datapath, c, func(n *node) error {
+		n.avoidHugePages()
 		// Before anything is loaded: an address in use is a refusal like the others.
 		server, err := n.listen()
 		if err != nil {
@@ -82,6 +83,14 @@ func (n *node) finish(ctx context.Context) error {
 			return err
 		}
 		n.sweepStrangers()
+	}
+}
+
+// avoidHugePages keeps the process as small as what it uses. Where transparent huge pages are always on, as in Debian's kernels,
+// each page that Go touches in its sparse areas would cost 2 MiB: 33 MiB resident instead of 20.
+func (n *node) avoidHugePages() {
+	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
+		n.log.Warn("transparent huge pages stay on, and this process large", "error", err)
 	}
 }
 
