@@ -76,7 +76,10 @@ __noinline int answer_elsewhere(struct __sk_buff *skb, const struct config *cfg,
 
 	if (!cfg || !p || !row)
 		return -DROP_NO_FLOW;
-	err = answer_way(skb, cfg, p, row, &way);
+	if (row->flags & FLOW_TUNNELLED)
+		err = stream_way(skb, cfg, p, row, &way);
+	else
+		err = answer_way(skb, cfg, p, row, &way);
 	if (err)
 		return err;
 	if (wire_len(skb, p) > way.limit) {
@@ -98,7 +101,7 @@ static __always_inline int endpoint_egress(struct __sk_buff *skb, const struct c
 
 	if (!fragment_ports(p))
 		return PASS;
-	p->key.kind = FLOW_REVERSE;
+	flow_key_kind(&p->key, FLOW_REVERSE);
 	flow = flow_find(&p->key);
 	if (!flow.row)
 		return PASS;
@@ -186,7 +189,7 @@ __noinline int copy_egress(struct __sk_buff *skb, const struct config *cfg, stru
 		if (err)
 			return err;
 	}
-	p->key.kind = FLOW_REVERSE;
+	flow_key_kind(&p->key, FLOW_REVERSE);
 	flow = flow_find(&p->key);
 	if (flow.row) {
 		err = answer_way(skb, cfg, p, flow.row, &way);
@@ -196,7 +199,7 @@ __noinline int copy_egress(struct __sk_buff *skb, const struct config *cfg, stru
 			err = translate_answer(skb, p, flow.row);
 		return err ? err : answer_push(skb, cfg, p, flow.row, &way);
 	}
-	p->key.kind = FLOW_FORWARD;
+	flow_key_kind(&p->key, FLOW_FORWARD);
 	flow = flow_find(&p->key);
 	if (flow.row && !addr_is_zero(flow.row->peer)) {
 		way.forward = 1;

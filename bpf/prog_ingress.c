@@ -52,20 +52,25 @@ __noinline int new_backend_flow(struct __sk_buff *skb, const struct config *cfg,
 }
 
 /* Clamps an unwrapped SYN or SYN-ACK by the way back to the peer that it came from. */
-__noinline int clamp_unwrapped(struct __sk_buff *skb, const struct pkt *outer, const struct pkt *p,
-			       bool data_forward)
+__noinline int clamp_unwrapped_syn(struct __sk_buff *skb, const struct pkt *outer,
+				   const struct pkt *p, bool data_forward)
 {
 	struct egress back;
 
-	if (!outer || !p || !(p->tcp_flags & TCP_SYN) ||
-	    fib_lookup(skb, outer->key.dst, outer->key.src, 0, 0, &back))
+	if (!outer || !p || fib_lookup(skb, outer->key.dst, outer->key.src, 0, 0, &back))
 		return 0;
 	return clamp_syn(skb, p, back.mtu, outer->family == AF_INET, data_forward);
 }
 
+static __always_inline int clamp_unwrapped(struct __sk_buff *skb, const struct pkt *outer,
+					   const struct pkt *p, bool data_forward)
+{
+	return p->tcp_flags & TCP_SYN ? clamp_unwrapped_syn(skb, outer, p, data_forward) : 0;
+}
+
 /* Takes a forwarded packet out of its tunnel, for the endpoint here that it names. */
-static __noinline int deliver_here(struct __sk_buff *skb, const struct pkt *outer,
-				   struct received *r, __be16 client_port_be)
+static __always_inline int deliver_here(struct __sk_buff *skb, const struct pkt *outer,
+					struct received *r, __be16 client_port_be)
 {
 	struct rewrite to = { .sport_be = client_port_be, .dport_be = r->target.port_be };
 	int err = tunnel_unwrap(skb, r);
@@ -92,7 +97,7 @@ __noinline int forward_tunnel(struct __sk_buff *skb, const struct config *cfg, s
 		return -DROP_NO_FLOW;
 	epoch = current_epoch(cfg);
 	p = &r->inner;
-	p->key.kind = FLOW_BACKEND;
+	flow_key_kind(&p->key, FLOW_BACKEND);
 	flow = flow_find(&p->key);
 	if (flow.row && (flow_reopens(flow.row, p) || !row_serves(flow.row, outer, r))) {
 		/* Only a peer may replace a flow. */

@@ -185,6 +185,22 @@ struct drop_count {
 };
 _Static_assert(sizeof(struct drop_count) == 16, "drop_count");
 
+/* What the kernel's FIB answered, in FIB_ANSWERS[a hash of the question], one a CPU. */
+struct fib_answer {
+	__u8 src[16];
+	__u8 dst[16];
+	__u32 oif; /* the device that the question was bound to; 0: none */
+	__u32 tos;
+	__u64 tick;	  /* jiffies when it was asked; 0: never */
+	__u64 generation; /* of the kernel's routes then */
+	__u8 next_hop[16];
+	__u32 nh_family; /* AF_INET or AF_INET6: of next_hop, the host's order */
+	__u32 ifindex;
+	__u32 mtu; /* bytes */
+	__u32 pad;
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct fib_answer) == 88, "fib_answer");
+
 enum direction {
 	DIR_INGRESS = 0,
 	DIR_EGRESS = 1,

@@ -38,8 +38,8 @@ static __always_inline bool remember_way(struct __sk_buff *skb, struct flow *row
 }
 
 /* Sends a client's packet to its flow's endpoint: up the stack, or to the node that has it. */
-static __always_inline int to_endpoint(struct __sk_buff *skb, const struct config *cfg,
-				       struct pkt *p, struct flow *row)
+static __always_inline int stream_to_endpoint(struct __sk_buff *skb, const struct config *cfg,
+					      struct pkt *p, struct flow *row)
 {
 	struct rewrite to = { .sport_be = row->client_port_be, .dport_be = row->nat_port_be };
 	struct way way = { .forward = 1 };
@@ -49,7 +49,7 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 		addr_copy(to.addr, row->nat_addr);
 		return taken(rewrite(skb, p, &to));
 	}
-	err = tunnel_way(skb, cfg, p, row, &way);
+	err = stream_way(skb, cfg, p, row, &way);
 	if (err)
 		return err;
 	if (wire_len(skb, p) > way.limit) {
@@ -60,6 +60,15 @@ static __always_inline int to_endpoint(struct __sk_buff *skb, const struct confi
 	if (must_split(skb, p))
 		return send_segments(skb, p, skb->ifindex);
 	return tunnel_push(skb, cfg, p, row, &way);
+}
+
+/* stream_to_endpoint, called: for packets that are few. */
+__noinline int to_endpoint(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+			   struct flow *row)
+{
+	if (!cfg || !p || !row)
+		return -DROP_FLOW_INSERT;
+	return stream_to_endpoint(skb, cfg, p, row);
 }
 
 /*
@@ -81,7 +90,8 @@ static __always_inline bool peer_allowed(const __u8 *addr)
 
 static __always_inline struct front_meta *front_of(const struct flow_key *key)
 {
-	struct socket_key name = { .port_be = key->dport_be, .proto = key->proto };
+	struct socket_key __attribute__((aligned(8))) name = { .port_be = key->dport_be,
+							       .proto = key->proto };
 
 	addr_copy(name.addr, key->dst);
 	return bpf_map_lookup_elem(&FRONT_META, &name);
@@ -108,7 +118,7 @@ __noinline int check_flow(struct flow_key *key, struct flow *row, bool pending, 
 	return 0;
 }
 
-/* A client's packet whose flow has a row. */
+/* A client's packet whose flow has a row, which it leaves in flow. Returns 0 or a negative drop reason. */
 static __always_inline int known_flow(struct __sk_buff *skb, const struct config *cfg,
 				      struct pkt *p, struct flow_ref *flow)
 {
@@ -127,22 +137,20 @@ static __always_inline int known_flow(struct __sk_buff *skb, const struct config
 	if (!flow->row)
 		return -DROP_FLOW_INSERT;
 	fragment_remember(p);
-	return to_endpoint(skb, cfg, p, flow->row);
+	return 0;
 }
 
 /*
  * Makes the rows for a client's first packet, or for the first after they were lost. Returns 0 or a negative
  * drop reason.
  */
-__noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
-			const struct front_meta *front)
+static __always_inline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct pkt *p,
+				    const struct front_meta *front)
 {
 	struct flow row = {};
 	__u64 hash;
 	int err;
 
-	if (!cfg || !p || !front)
-		return -DROP_FLOW_INSERT;
 	row.epoch = current_epoch(cfg);
 	hash = flow_hash(cfg, &p->key, front->flags & FRONT_CLIENT_IP_AFFINITY);
 	if (!source_allowed(front, p->key.src))
@@ -155,8 +163,12 @@ __noinline int new_flow(struct __sk_buff *skb, const struct config *cfg, struct 
 	row.client_port_be = p->key.sport_be;
 	row.tunnel_port_be = tunnel_source_port(hash, &p->key);
 	remember_way(skb, &row);
-	if (addr_is_zero(row.peer))
-		return flow_claim(&p->key, &row, hash);
+	if (addr_is_zero(row.peer)) {
+		err = flow_claim(&p->key, &row, hash);
+		if (!err && row.client_port_be != p->key.sport_be)
+			count_traffic(skb, TRAFFIC_REMAPPED, 1);
+		return err;
+	}
 	if (!peer_allowed(row.peer))
 		return -DROP_UNKNOWN_PEER;
 	return flow_insert(&p->key, &row, true, BPF_ANY) ? -DROP_FLOW_INSERT : 0;
@@ -172,6 +184,28 @@ static __always_inline int no_endpoint(struct __sk_buff *skb, struct pkt *p)
 	return refuse(skb, p, &unreachable);
 }
 
+/*
+ * Makes the row of a client's packet to a front whose flow is new or begins anew; closed is the row that it has then,
+ * else NULL. Returns 0 or a negative drop reason.
+ */
+__noinline int begin_flow(struct __sk_buff *skb, struct pkt *p, const struct front_meta *front,
+			  struct flow *closed, bool pending)
+{
+	struct config *cfg = config_row();
+	int err;
+
+	if (!cfg || !p || !front)
+		return -DROP_FLOW_INSERT;
+	if (closed)
+		flow_drop(&p->key, closed, pending);
+	err = new_flow(skb, cfg, p, front);
+	if (err)
+		return err;
+	count_traffic(skb, TRAFFIC_NEW, 1);
+	fragment_remember(p);
+	return 0;
+}
+
 __noinline int client_ingress(struct __sk_buff *skb, const struct config *cfg, struct pkt *p)
 {
 	struct flow_ref flow = {};
@@ -180,34 +214,30 @@ __noinline int client_ingress(struct __sk_buff *skb, const struct config *cfg, s
 
 	if (!cfg || !p || !fragment_ports(p))
 		return PASS;
-	p->key.kind = FLOW_FORWARD;
+	flow_key_kind(&p->key, FLOW_FORWARD);
 	flow.row = flow_lookup(&p->key, false);
-	if (flow.row && !flow_reopens(flow.row, p))
-		return known_flow(skb, cfg, p, &flow);
+	if (flow.row && !flow_reopens(flow.row, p)) {
+		err = known_flow(skb, cfg, p, &flow);
+		return err ? err : stream_to_endpoint(skb, cfg, p, flow.row);
+	}
 	front = front_of(&p->key);
 	if (!front)
 		return PASS;
 	if (!flow.row) {
 		flow.row = flow_lookup(&p->key, true);
 		flow.pending = true;
-		if (flow.row && !flow_reopens(flow.row, p))
-			return known_flow(skb, cfg, p, &flow);
+		if (flow.row && !flow_reopens(flow.row, p)) {
+			err = known_flow(skb, cfg, p, &flow);
+			return err ? err : to_endpoint(skb, cfg, p, flow.row);
+		}
 	}
-	if (flow.row)
-		flow_drop(&p->key, flow.row, flow.pending);
-	err = new_flow(skb, cfg, p, front);
+	err = begin_flow(skb, p, front, flow.row, flow.pending);
 	if (err == -DROP_NO_ENDPOINT)
 		return no_endpoint(skb, p);
 	if (err)
 		return err;
-	count_traffic(skb, TRAFFIC_NEW, 1);
 	flow = flow_find(&p->key);
-	if (!flow.row)
-		return -DROP_FLOW_INSERT;
-	if (flow.row->client_port_be != p->key.sport_be)
-		count_traffic(skb, TRAFFIC_REMAPPED, 1);
-	fragment_remember(p);
-	return to_endpoint(skb, cfg, p, flow.row);
+	return flow.row ? to_endpoint(skb, cfg, p, flow.row) : -DROP_FLOW_INSERT;
 }
 
 /* An ICMP error from the client's side, about what a front sent: it goes where that came from. */

@@ -141,8 +141,8 @@ static __always_inline int write_v6(struct __sk_buff *skb, const struct pkt *p, 
 
 	h.ip.payload_len = bpf_htons(ICMP_LEN + len);
 	h.ip.nexthdr = IPPROTO_ICMPV6;
-	addr_copy((__u8 *)&h.ip.saddr, p->key.dst);
-	addr_copy((__u8 *)&h.ip.daddr, p->key.src);
+	addr_put(&h.ip.saddr, p->key.dst);
+	addr_put(&h.ip.daddr, p->key.src);
 	fill_icmp(&h.icmp, p, mtu);
 	/* The pseudo-header (RFC 8200, section 8.1) is this header with no other field set yet. */
 	h.ip.hop_limit = 0;

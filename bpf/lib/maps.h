@@ -12,6 +12,9 @@
 #include "abi.h"
 #include "counters.h"
 
+/* Rows of FIB_ANSWERS, a power of two. */
+#define FIB_SLOTS 256
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -111,6 +114,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct budget);
 } BUDGET SEC(".maps");
+
+/* Of one instance, not shared: not pinned. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FIB_SLOTS);
+	__type(key, __u32);
+	__type(value, struct fib_answer);
+} FIB_ANSWERS SEC(".maps");
 
 /* The row of CONFIG. Never NULL in practice: an array map has all its rows. */
 static __always_inline struct config *config_row(void)

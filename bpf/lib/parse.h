@@ -53,8 +53,7 @@ static __always_inline bool parse_ports(struct __sk_buff *skb, struct pkt *p)
 
 		if (!tcp)
 			return false;
-		p->key.sport_be = tcp->source;
-		p->key.dport_be = tcp->dest;
+		__builtin_memcpy(&p->key.sport_be, &tcp->source, 2 * sizeof(tcp->source));
 		p->tcp_flags = ((__u8 *)tcp)[13];
 		p->l4_len = tcp->doff * 4;
 		p->tcp_ack = bpf_ntohl(tcp->ack_seq);
@@ -67,8 +66,7 @@ static __always_inline bool parse_ports(struct __sk_buff *skb, struct pkt *p)
 
 		if (!udp)
 			return false;
-		p->key.sport_be = udp->source;
-		p->key.dport_be = udp->dest;
+		__builtin_memcpy(&p->key.sport_be, &udp->source, 2 * sizeof(udp->source));
 		p->l4_len = sizeof(*udp);
 	}
 	if (p->key.proto == ICMP_FOR(p->family)) {

@@ -106,7 +106,18 @@ static __always_inline __be16 ethertype_of(__u8 family)
 	return family == AF_INET ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 }
 
+/*
+ * Addresses are handled as two words: what has been written as four is slow to read as two, as the kernel does with
+ * a map's key. On the stack they must be aligned to 8 bytes.
+ */
 static __always_inline void addr_copy(__u8 *to, const __u8 *from)
+{
+	((__u64 *)to)[0] = ((const __u64 *)from)[0];
+	((__u64 *)to)[1] = ((const __u64 *)from)[1];
+}
+
+/* As addr_copy, from or to a place that is aligned to 4 bytes only. */
+static __always_inline void addr_put(void *to, const __u8 *from)
 {
 	((__u32 *)to)[0] = ((const __u32 *)from)[0];
 	((__u32 *)to)[1] = ((const __u32 *)from)[1];
@@ -116,30 +127,29 @@ static __always_inline void addr_copy(__u8 *to, const __u8 *from)
 
 static __always_inline bool addr_equal(const __u8 *a, const __u8 *b)
 {
-	return ((const __u32 *)a)[0] == ((const __u32 *)b)[0] &&
-	       ((const __u32 *)a)[1] == ((const __u32 *)b)[1] &&
-	       ((const __u32 *)a)[2] == ((const __u32 *)b)[2] &&
-	       ((const __u32 *)a)[3] == ((const __u32 *)b)[3];
+	return ((const __u64 *)a)[0] == ((const __u64 *)b)[0] &&
+	       ((const __u64 *)a)[1] == ((const __u64 *)b)[1];
 }
 
 static __always_inline bool addr_is_zero(const __u8 *a)
 {
-	return !(((const __u32 *)a)[0] | ((const __u32 *)a)[1] | ((const __u32 *)a)[2] |
-		 ((const __u32 *)a)[3]);
+	return !(((const __u64 *)a)[0] | ((const __u64 *)a)[1]);
 }
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the order of the halves below");
+
+/* The prefix ::ffff:0:0/96 of IPv4-mapped addresses (RFC 4291, section 2.5.5.2), the half of it that is not zero. */
+#define V4_MAPPED bpf_htonl(0xffff)
 
 static __always_inline void addr_from_v4(__u8 *to, __be32 v4)
 {
-	((__u32 *)to)[0] = 0;
-	((__u32 *)to)[1] = 0;
-	((__u32 *)to)[2] = bpf_htonl(0xffff);
-	((__u32 *)to)[3] = v4;
+	((__u64 *)to)[0] = 0;
+	((__u64 *)to)[1] = (__u64)v4 << 32 | V4_MAPPED;
 }
 
 static __always_inline bool addr_is_v4(const __u8 *a)
 {
-	return !(((const __u32 *)a)[0] | ((const __u32 *)a)[1]) &&
-	       ((const __u32 *)a)[2] == bpf_htonl(0xffff);
+	return !((const __u64 *)a)[0] && ((const __u32 *)a)[2] == V4_MAPPED;
 }
 
 static __always_inline __be32 addr_v4(const __u8 *a)

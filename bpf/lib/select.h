@@ -186,8 +186,8 @@ __noinline int affinity_remember(const struct front_meta *front, const struct fl
 		return 0;
 	client.front_id = front->id;
 	addr_copy(client.client, key->src);
-	addr_copy(made.endpoint.addr, flow->nat_addr);
-	addr_copy(made.endpoint.peer, flow->peer);
+	addr_put(made.endpoint.addr, flow->nat_addr);
+	addr_put(made.endpoint.peer, flow->peer);
 	made.endpoint.port_be = flow->nat_port_be;
 	made.generation = front->generation;
 	made.last_seen = flow->last_seen;
@@ -221,6 +221,6 @@ static __always_inline bool source_allowed(const struct front_meta *front, const
 	if (!(front->flags & FRONT_SOURCES_LIMITED))
 		return true;
 	key.front_id = addr_is_v4(client) ? front->id : front->id | SOURCE_V6;
-	addr_copy(key.addr, client);
+	addr_put(key.addr, client);
 	return bpf_map_lookup_elem(&FRONT_SOURCES, &key);
 }

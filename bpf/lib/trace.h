@@ -109,8 +109,8 @@ static __noinline __u8 trace_ip(struct trace_cursor *c, __u8 *src, __u8 *dst, __
 	}
 	if (ip.version != 6 || !trace_read(c, &ip6, sizeof(ip6)))
 		return 0;
-	addr_copy(src, (__u8 *)&ip6.saddr);
-	addr_copy(dst, (__u8 *)&ip6.daddr);
+	addr_put(src, (__u8 *)&ip6.saddr);
+	addr_put(dst, (__u8 *)&ip6.daddr);
 	c->at += sizeof(ip6);
 	return trace_extensions(c, ip6.nexthdr, fragment);
 }
@@ -128,7 +128,7 @@ static __always_inline bool trace_tunnel(struct trace_cursor *c, struct trace_vi
 	if (v->option == OPTION_FORWARD) {
 		if (!trace_read(c, &t, FORWARD_LEN))
 			return false;
-		addr_copy(v->target, t.body.addr);
+		addr_put(v->target, t.body.addr);
 		v->target_port_be = t.body.port_be;
 	}
 	c->at += sizeof(t.udp) + sizeof(t.geneve) + (t.geneve.version_len & 0x3f) * 4;

@@ -39,16 +39,13 @@ struct way {
 };
 
 /* Finds the way through the tunnel to a flow's peer. Returns 0 or a negative drop reason. */
-__noinline int tunnel_way(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
-			  const struct flow *flow, struct way *way)
+static __always_inline int stream_way(struct __sk_buff *skb, const struct config *cfg,
+				      const struct pkt *p, const struct flow *flow, struct way *way)
 {
-	const __u8 *self;
+	const __u8 *self = underlay_for(cfg, flow->peer);
 	__u32 overhead;
 	int err;
 
-	if (!cfg || !p || !flow || !way)
-		return -DROP_NO_UNDERLAY;
-	self = underlay_for(cfg, flow->peer);
 	if (!self)
 		return -DROP_NO_UNDERLAY;
 	err = fib_lookup(skb, self, flow->peer, p->tos, 0, &way->out);
@@ -61,35 +58,69 @@ __noinline int tunnel_way(struct __sk_buff *skb, const struct config *cfg, const
 	return 0;
 }
 
-/*
- * Puts a packet that fits into the tunnel. The caller has translated the inner packet. Returns a verdict or a
- * negative drop reason.
- */
-__noinline int tunnel_push(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
-			   const struct flow *flow, struct way *way)
+/* stream_way, called: for packets that are few. */
+__noinline int tunnel_way(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			  const struct flow *flow, struct way *way)
 {
-	struct tunnel_ends ends = {};
-	bool outer_v4;
+	if (!cfg || !p || !flow || !way)
+		return -DROP_NO_UNDERLAY;
+	return stream_way(skb, cfg, p, flow, way);
+}
+
+/* What encapsulation needs to know, from a flow and its way. */
+static __always_inline void tunnel_ends_of(const struct config *cfg, const struct flow *flow,
+					   const struct way *way, struct tunnel_ends *ends)
+{
+	ends->self = addr_is_v4(flow->peer) ? cfg->underlay_v4 : cfg->underlay_v6;
+	ends->peer = flow->peer;
+	ends->endpoint = way->forward ? flow->nat_addr : NULL;
+	ends->endpoint_port_be = flow->nat_port_be;
+	ends->source_port_be = flow->tunnel_port_be;
+}
+
+__noinline int tunnel_push_v4(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			      const struct flow *flow, struct way *way)
+{
+	struct tunnel_ends ends;
 	int err;
 
 	if (!cfg || !p || !flow || !way)
 		return -DROP_NO_UNDERLAY;
-	outer_v4 = addr_is_v4(flow->peer);
-	ends.self = underlay_for(cfg, flow->peer);
-	ends.peer = flow->peer;
-	ends.endpoint = way->forward ? flow->nat_addr : NULL;
-	ends.endpoint_port_be = flow->nat_port_be;
-	ends.source_port_be = flow->tunnel_port_be;
-	if (!ends.self)
+	tunnel_ends_of(cfg, flow, way, &ends);
+	err = push_v4(skb, p, &ends);
+	return err ? err : redirect_to(skb, &way->out);
+}
+
+__noinline int tunnel_push_v6(struct __sk_buff *skb, const struct config *cfg, const struct pkt *p,
+			      const struct flow *flow, struct way *way)
+{
+	struct tunnel_ends ends;
+	int err;
+
+	if (!cfg || !p || !flow || !way)
 		return -DROP_NO_UNDERLAY;
+	tunnel_ends_of(cfg, flow, way, &ends);
+	err = push_v6(skb, p, &ends);
+	return err ? err : redirect_to(skb, &way->out);
+}
+
+/*
+ * Puts a packet that fits into the tunnel, whose way tunnel_way has found. The caller has translated the inner packet.
+ * Returns a verdict or a negative drop reason.
+ */
+static __always_inline int tunnel_push(struct __sk_buff *skb, const struct config *cfg,
+				       const struct pkt *p, const struct flow *flow,
+				       struct way *way)
+{
+	bool outer_v4 = addr_is_v4(flow->peer);
 	/* A SYN announces what comes back on the other kind of leg. */
-	err = clamp_syn(skb, p, way->out.mtu, outer_v4, !way->forward);
+	int err = clamp_syn(skb, p, way->out.mtu, outer_v4, !way->forward);
+
 	if (err)
 		return err;
-	err = outer_v4 ? push_v4(skb, p, &ends) : push_v6(skb, p, &ends);
-	if (err)
-		return err;
-	return redirect_to(skb, &way->out);
+	if (outer_v4)
+		return tunnel_push_v4(skb, cfg, p, flow, way);
+	return tunnel_push_v6(skb, cfg, p, flow, way);
 }
 
 /*

@@ -77,7 +77,19 @@ func newNode(tweaks ...func(*ebpf.CollectionSpec)) *node {
 	n.route("::/0", "2001:db8:b::fe")
 	Expect(n.ns.Sysctl("net.ipv4.ip_forward", "1")).To(Succeed())
 	Expect(n.ns.Sysctl("net.ipv6.conf.all.forwarding", "1")).To(Succeed())
+	n.tick()
 	return n
+}
+
+// tick waits for the next tick, past which programs that have been another node's keep no answer of that one's FIB.
+func (n *node) tick() {
+	GinkgoHelper()
+	coarse := func() (t unix.Timespec) {
+		Expect(unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &t)).To(Succeed())
+		return t
+	}
+	before := coarse()
+	Eventually(coarse, "10s", "1ms").ShouldNot(Equal(before))
 }
 
 // uplink makes one end of a veth pair with the addresses; the other end lies beside it and answers nothing.

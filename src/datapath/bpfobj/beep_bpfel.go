@@ -97,6 +97,21 @@ type BeepEndpointKey struct {
 	Index      uint32
 }
 
+type BeepFibAnswer struct {
+	_          structs.HostLayout
+	Src        [16]uint8
+	Dst        [16]uint8
+	Oif        uint32
+	Tos        uint32
+	Tick       uint64
+	Generation uint64
+	NextHop    [16]uint8
+	NhFamily   uint32
+	Ifindex    uint32
+	Mtu        uint32
+	Pad        uint32
+}
+
 type BeepFlow struct {
 	_            structs.HostLayout
 	NatAddr      [16]uint8
@@ -230,6 +245,7 @@ const (
 	BeepMapBUDGET          = "BUDGET"
 	BeepMapCONFIG          = "CONFIG"
 	BeepMapDROPS           = "DROPS"
+	BeepMapFIB_ANSWERS     = "FIB_ANSWERS"
 	BeepMapFLOW_DATAGRAMS  = "FLOW_DATAGRAMS"
 	BeepMapFLOW_PENDING    = "FLOW_PENDING"
 	BeepMapFLOW_TABLE      = "FLOW_TABLE"
@@ -312,6 +328,7 @@ type BeepMapSpecs struct {
 	BUDGET          *ebpf.MapSpec `ebpf:"BUDGET"`
 	CONFIG          *ebpf.MapSpec `ebpf:"CONFIG"`
 	DROPS           *ebpf.MapSpec `ebpf:"DROPS"`
+	FIB_ANSWERS     *ebpf.MapSpec `ebpf:"FIB_ANSWERS"`
 	FLOW_DATAGRAMS  *ebpf.MapSpec `ebpf:"FLOW_DATAGRAMS"`
 	FLOW_PENDING    *ebpf.MapSpec `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.MapSpec `ebpf:"FLOW_TABLE"`
@@ -368,6 +385,7 @@ type BeepMaps struct {
 	BUDGET          *ebpf.Map `ebpf:"BUDGET"`
 	CONFIG          *ebpf.Map `ebpf:"CONFIG"`
 	DROPS           *ebpf.Map `ebpf:"DROPS"`
+	FIB_ANSWERS     *ebpf.Map `ebpf:"FIB_ANSWERS"`
 	FLOW_DATAGRAMS  *ebpf.Map `ebpf:"FLOW_DATAGRAMS"`
 	FLOW_PENDING    *ebpf.Map `ebpf:"FLOW_PENDING"`
 	FLOW_TABLE      *ebpf.Map `ebpf:"FLOW_TABLE"`
@@ -387,6 +405,7 @@ func (m *BeepMaps) Close() error {
 		m.BUDGET,
 		m.CONFIG,
 		m.DROPS,
+		m.FIB_ANSWERS,
 		m.FLOW_DATAGRAMS,
 		m.FLOW_PENDING,
 		m.FLOW_TABLE,

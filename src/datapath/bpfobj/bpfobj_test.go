@@ -39,6 +39,8 @@ var golden = map[string]string{
 	"node_key":       "16 addr@0:16",
 	"config":         "56 seed@0:16 underlay_v4@16:16 underlay_v6@32:16 abi@48:4 epoch@52:4",
 	"drop_count":     "16 packets@0:8 bytes@8:8",
+	"fib_answer": "88 src@0:16 dst@16:16 oif@32:4 tos@36:4 tick@40:8 generation@48:8 " +
+		"next_hop@56:16 nh_family@72:4 ifindex@76:4 mtu@80:4 pad@84:4",
 }
 
 // goTypes are the generated types of the golden table.
@@ -51,7 +53,7 @@ var goTypes = map[string]reflect.Type{
 	"drop_count": reflect.TypeFor[BeepDropCount](), "source_key": reflect.TypeFor[BeepSourceKey](),
 	"affinity_key": reflect.TypeFor[BeepAffinityKey](), "affinity": reflect.TypeFor[BeepAffinity](),
 	"fragment_key": reflect.TypeFor[BeepFragmentKey](), "fragment_ports": reflect.TypeFor[BeepFragmentPorts](),
-	"budget": reflect.TypeFor[BeepBudget](),
+	"budget": reflect.TypeFor[BeepBudget](), "fib_answer": reflect.TypeFor[BeepFibAnswer](),
 }
 
 func load(t *testing.T) *ebpf.CollectionSpec {

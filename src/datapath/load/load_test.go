@@ -349,8 +349,8 @@ func TestInstances(t *testing.T) {
 			}
 		}
 	}
-	if len(own) != 3 {
-		t.Errorf("maps of the instances' own: %v, want three, the constants of each", own)
+	if len(own) != 9 {
+		t.Errorf("maps of the instances' own: %v, want nine: constants, variables and the FIB's answers of each", own)
 	}
 	if _, err := d.Instance(loopback); err == nil {
 		t.Error("loopback has an instance")

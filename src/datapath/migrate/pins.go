@@ -71,11 +71,12 @@ func readPins(dir *pinfs.Dir, spec *ebpf.CollectionSpec) (*pins, error) {
 	return p, nil
 }
 
-// Shared are the names of the maps that all instances of the programs share: all but the constants.
+// Shared are the names of the maps that all instances of the programs share: all but their constants and variables,
+// and what each remembers of the FIB for a tick.
 func Shared(spec *ebpf.CollectionSpec) []string {
 	var names []string
 	for name := range spec.Maps {
-		if !strings.HasPrefix(name, ".") {
+		if !strings.HasPrefix(name, ".") && name != bpfobj.BeepMapFIB_ANSWERS {
 			names = append(names, name)
 		}
 	}
