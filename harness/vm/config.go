@@ -99,6 +99,10 @@ func (c *Config) validate() error {
 	return nil
 }
 
+// commandLine has the kernel print to the serial line and end at a panic. It does not try whether its timer ticks within
+// so many turns of a loop: an emulated one on a busy machine may not, and the kernel would give up.
+const commandLine = "console=ttyS0 panic=-1 no_timer_check"
+
 // args are QEMU's. ports are the unix sockets that listen for the machine's ports.
 func (c *Config) args(ports []string) []string {
 	args := []string{"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35"}
@@ -109,7 +113,7 @@ func (c *Config) args(ports []string) []string {
 		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
 	}
 	args = append(args, "-smp", strconv.Itoa(max(c.CPUs, 1)), "-m", strconv.Itoa(cmp.Or(c.MemoryMiB, 1024)),
-		"-kernel", c.Kernel, "-append", strings.TrimSpace("console=ttyS0 panic=-1 "+c.Cmdline))
+		"-kernel", c.Kernel, "-append", strings.TrimSpace(commandLine+" "+c.Cmdline))
 	if c.Initrd != "" {
 		args = append(args, "-initrd", c.Initrd)
 	}
