@@ -4,18 +4,14 @@ package bpfobj
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/beep-lb/beep/harness/require"
 )
 
 // golden is the layout of BEEP_ABI 2: size, then name@offset:bytes of each member. A change here is a change of
@@ -162,43 +158,5 @@ func TestEnums(t *testing.T) {
 	}
 	if rows := load(t).Maps[BeepMapDROPS].MaxEntries; rows != uint32(BeepDropReasonDROP_REASONS)*uint32(BeepDirectionDIRECTIONS) {
 		t.Errorf("DROPS has %d rows, want one for each reason and direction", rows)
-	}
-}
-
-// TestProgramsLoad has the verifier of this kernel read every program, and prints what it cost.
-func TestProgramsLoad(t *testing.T) {
-	require.Root(t)
-	require.TCX(t)
-	coll, err := ebpf.NewCollection(load(t))
-	var rejected *ebpf.VerifierError
-	if errors.As(err, &rejected) {
-		t.Fatalf("%+v", rejected)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer coll.Close()
-	var names []string
-	for name, program := range coll.Programs {
-		info, err := program.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The verifier gives up at one million (BPF_COMPLEXITY_LIMIT_INSNS); other kernels may need twice ours.
-		const most = 500_000
-		verified, _ := info.VerifiedInstructions()
-		size, err := info.TranslatedSize()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d instructions, %d verified", name, size/8, verified)
-		if verified > most {
-			t.Errorf("%s: the verifier read %d instructions, want at most %d", name, verified, most)
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if diff := cmp.Diff([]string{BeepProgBeepEgress, BeepProgBeepIngress}, names); diff != "" {
-		t.Errorf("programs (-want +got):\n%s", diff)
 	}
 }
