@@ -5,6 +5,7 @@ package trace_test
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -156,6 +157,17 @@ var _ = Describe("beep trace", Label("netns"), func() {
 			"node-a", "--front", r.front(near).String(), "--count", "1", "-o", "json")
 		r.talk(40000, near)
 		Expect(l.lines()).To(HaveLen(1))
+	})
+
+	It("ends with a line to say so when beep is taken off the node", func() {
+		r := newRig()
+		l := r.look("node-a", "--front", r.front(near).String())
+		Expect(r.Nodes["node-a"].Terminate()).To(Succeed())
+		Expect(os.RemoveAll(r.Nodes["node-a"].PinDir())).To(Succeed())
+		Eventually(l.Done(), limit).Should(BeClosed())
+		Expect(l.Wait()).NotTo(Succeed())
+		Expect(l.text(&l.err)).To(ContainSubstring("beep has made its counters anew"))
+		Expect(r.programs("node-a")).To(BeEmpty())
 	})
 
 	It("counts what is too much", func() {

@@ -26,6 +26,9 @@ type side struct {
 // follow stands beside links that have come, and leaves those that have gone. A link that gets another program is the
 // same.
 func (t *Trace) follow() error {
+	if err := t.checkMaps(); err != nil {
+		return err
+	}
 	pins, err := t.dir.Links()
 	if err != nil {
 		return err
@@ -55,6 +58,33 @@ func (t *Trace) follow() error {
 			if err := side.close(); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// checkMaps fails with ErrMapsReplaced if the counters that are pinned are others by now.
+func (t *Trace) checkMaps() error {
+	for _, name := range []string{bpfobj.TraceMapDROPS, bpfobj.TraceMapTRAFFIC} {
+		pinned, err := ebpf.LoadPinnedMap(t.dir.MapPath(name), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("trace: map %s is gone: %w", name, ErrMapsReplaced)
+		}
+		if err != nil {
+			return fmt.Errorf("trace: map %s: %w", name, err)
+		}
+		now, err := pinned.Info()
+		if err = errors.Join(err, pinned.Close()); err != nil {
+			return fmt.Errorf("trace: map %s: %w", name, err)
+		}
+		begun, err := t.maps[name].Info()
+		if err != nil {
+			return fmt.Errorf("trace: map %s: %w", name, err)
+		}
+		one, _ := now.ID()
+		other, _ := begun.ID()
+		if one != other {
+			return fmt.Errorf("trace: map %s: %w: start it again", name, ErrMapsReplaced)
 		}
 	}
 	return nil

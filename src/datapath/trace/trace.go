@@ -27,6 +27,9 @@ import (
 // ErrNothingAttached says that there is no program to watch.
 var ErrNothingAttached = errors.New("no program is attached")
 
+// ErrMapsReplaced says that the programs count in other maps than when the trace began.
+var ErrMapsReplaced = errors.New("beep has made its counters anew")
+
 // Filter says which packets are wanted; its zero value is all that beep forwards, answers or drops.
 type Filter struct {
 	// Client is where the client is; the zero Prefix is anywhere.
