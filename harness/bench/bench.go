@@ -199,6 +199,26 @@ func (r *run) buildStands(ctx context.Context) (err error) {
 // serve has all stands serve so many Services.
 func (r *run) serve(ctx context.Context, services Services, number int) error {
 	r.say("posting %d Services, and waiting for who serves them", services.Total)
+	if err := r.post(ctx, services, number); err != nil {
+		return err
+	}
+	for _, stand := range r.stands {
+		began := time.Now()
+		if err := stand.Serve(ctx, services, number); err != nil {
+			return err
+		}
+		r.out.Note("%s serves %d Services after %s", stand.Variant, services.Total, time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// post posts what is missing of so many Services, while nobody listens.
+func (r *run) post(ctx context.Context, services Services, number int) error {
+	for _, stand := range r.stands {
+		if err := stand.pause(true); err != nil {
+			return err
+		}
+	}
 	if err := services.Post(ctx, r.control, r.posted); err != nil {
 		return err
 	}
@@ -208,11 +228,9 @@ func (r *run) serve(ctx context.Context, services Services, number int) error {
 		return err
 	}
 	for _, stand := range r.stands {
-		began := time.Now()
-		if err := stand.Serve(ctx, services, number); err != nil {
+		if err := stand.pause(false); err != nil {
 			return err
 		}
-		r.out.Note("%s serves %d Services after %s", stand.Variant, services.Total, time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }

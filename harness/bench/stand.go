@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/cluster"
@@ -106,6 +107,20 @@ func (s *Stand) startBeep(flags []string) (err error) {
 		s.filled[node] = &filled{kernel: kernel, reconciler: reconcile.New(kernel, time.Now)}
 	}
 	return nil
+}
+
+// pause stops kube-proxy, or has it go on: it hears of all that was posted meanwhile at once, instead of writing its rules again every
+// second.
+func (s *Stand) pause(stop bool) error {
+	signal := unix.SIGCONT
+	if stop {
+		signal = unix.SIGSTOP
+	}
+	var errs []error
+	for _, proxy := range s.proxies {
+		errs = append(errs, proxy.Signal(signal))
+	}
+	return errors.Join(errs...)
 }
 
 // Serve has both nodes serve what the Services ask for. beep's maps are written as its controller would write them; kube-proxy hears
