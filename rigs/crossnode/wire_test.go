@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"os/exec"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -95,7 +94,7 @@ var _ = Describe("the wires of a tunnelled flow", Label("netns"), func() {
 						_, err := conn.Write(forged)
 						Expect(err).NotTo(HaveOccurred())
 					}
-					Eventually(r.Drops).WithTimeout(5 * time.Second).Should(Equal(map[string]uint64{"node-a forged-tunnel": 3}))
+					Eventually(r.Drops).WithTimeout(limit).Should(Equal(map[string]uint64{"node-a forged-tunnel": 3}))
 					Expect(between.stop()).To(BeEmpty())
 					Expect(victim.stop()).To(BeEmpty())
 				})

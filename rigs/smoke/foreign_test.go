@@ -76,7 +76,7 @@ var _ = Describe("what is not beep's on a node", Label("netns"), func() {
 					for range 3 {
 						r.tunnel(family, packet.Outer(50000), packet.Forward(target.String()), inner...)
 					}
-					Eventually(r.Drops).WithTimeout(5 * time.Second).Should(Equal(map[string]uint64{"node-a unknown-peer": 3}))
+					Eventually(r.Drops).WithTimeout(limit).Should(Equal(map[string]uint64{"node-a unknown-peer": 3}))
 					packets, err := wire.Packets()
 					Expect(err).NotTo(HaveOccurred())
 					for _, p := range packets { // neighbour discovery is all it may get

@@ -106,14 +106,14 @@ var _ = Describe("a node with its pods", Label("netns"), func() {
 				r.forgetNode()
 				for _, family := range scene.Families {
 					Eventually(func() error {
-						ctx, cancel := context.WithTimeout(r.Context(limit), 500*time.Millisecond)
+						ctx, cancel := context.WithTimeout(r.Context(limit), 2*time.Second)
 						defer cancel()
 						_, err := traffic.Get(ctx, r.NS("client"), r.front(family, web.Port))
 						return err
-					}, 5*time.Second, 10*time.Millisecond).Should(Succeed())
+					}, limit, 10*time.Millisecond).Should(Succeed())
 				}
 				Expect(r.node().Running()).To(BeTrue())
-				after, err := traffic.Ask(r.Context(5*time.Second), client, r.front(topo.V4, web.Port))
+				after, err := traffic.Ask(r.Context(limit), client, r.front(topo.V4, web.Port))
 				Expect(err).NotTo(HaveOccurred())
 				Expect(after).To(Equal(before), "the connection that was open goes on")
 			})
