@@ -21,7 +21,7 @@ import (
 
 const (
 	// pause is between two requests of one client; a node that is emulated has other things to do, too.
-	pause = 100 * time.Millisecond
+	pause = 200 * time.Millisecond
 	// slow is a request that waited for a second SYN, or for an emulated machine.
 	slow = 900 * time.Millisecond
 )

@@ -32,9 +32,9 @@ import (
 
 // The waits end a spec that would hang. Emulated machines on a busy host take many times what hardware takes.
 const (
-	launchLimit = 12 * time.Minute
-	specLimit   = 12 * time.Minute
-	limit       = 5 * time.Minute // of one thing that is waited for
+	launchLimit = 15 * time.Minute
+	specLimit   = 40 * time.Minute
+	limit       = 10 * time.Minute // of one thing that is waited for
 	askLimit    = 15 * time.Second
 )
 
