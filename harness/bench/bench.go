@@ -61,7 +61,7 @@ var (
 		Each: 2, Connections: 4, Rounds: 1, Least: 1,
 		Lasts: 10 * time.Millisecond, RateRounds: 1,
 		Curves: curves(1, 64, 1, 0)[:1],
-		Scale:  Scale{Services: []int{2, 4}, Changes: 1, Nodes: []int{1, 3}, Listed: 2},
+		Scale:  Scale{Services: []int{2}, Changes: 1, Nodes: []int{2}, Listed: 2},
 	}
 )
 

@@ -13,9 +13,12 @@ import (
 	"github.com/beep-lb/beep/harness/bench"
 	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/require"
+	"github.com/beep-lb/beep/harness/scene"
 )
 
 func TestMain(m *testing.M) { os.Exit(require.Main(m)) }
+
+func TestIsDrawnInItsReadme(t *testing.T) { scene.CheckReadme(t, bench.Plan(string(bench.Beep))) }
 
 // The machinery alone: every variant carries every kind of work on every way, as the servers count it.
 func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
@@ -39,6 +42,14 @@ func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+	for _, want := range []string{
+		"\nBenchmarkFlood/", "\nBenchmarkStream/", "\nBenchmarkConnections/", "\nBenchmarkRequest/", "\nBenchmarkProgram/", "\nBenchmarkIngress/",
+		"\nBenchmarkController/services=2 ", "\nBenchmarkPublisher/services=2/nodes=2 ",
+	} {
+		if !bytes.Contains(out.Bytes(), []byte(want)) {
+			t.Errorf("no sample of %q", want[1:])
 		}
 	}
 	if t.Failed() {

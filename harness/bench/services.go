@@ -130,8 +130,8 @@ func marker(number int) service {
 	return service{fmt.Sprintf("marker-%d", number), markerPort + uint16(number), tcp, pod}
 }
 
-// posters is how many requests are on their way to the API server at once.
-const posters = 8
+// posters is how many requests are on their way to the API server at once: many, since each waits for its turn on a busy machine.
+const posters = 64
 
 // Post posts what the API server does not have of the Services yet, by the number that it has.
 func (s Services) Post(ctx context.Context, control *kube.ControlPlane, has Services) error {

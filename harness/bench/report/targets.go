@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +39,14 @@ func (r *record) writeTargets(b *strings.Builder) {
 		}
 	}
 	r.writeGrowth(row)
+	if p := r.get("Program/packet/dir=in/path=remote/ip=4/node=a/dev=eth0/hook=ingress"); p != nil {
+		const most = 200
+		got := spreadOf(p.values["ns/run"]).median
+		row("time of the program that encapsulates, ns, one packet at a time on the live path", fmt.Sprintf("≤ %d", most),
+			fmt.Sprintf("%.0f", got), got <= most)
+	}
 	if known := r.find("Ingress/curve=flows/flow=established/"); len(known) > 1 {
+		slices.SortFunc(known, func(a, b *series) int { return cmp.Compare(a.number("flows"), b.number("flows")) })
 		base := known[0]
 		for _, s := range known {
 			if s.keys["flows"] == "1000" {
