@@ -5,6 +5,8 @@ package packettest
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
+	"time"
 
 	"github.com/cilium/ebpf"
 	. "github.com/onsi/ginkgo/v2"
@@ -165,13 +167,15 @@ var _ = Describe("Large packets", Label("bpf"), func() {
 		web(n)
 		w := newWalk("tcp", 4, 4)
 		long := ethernet(packet.MAC1, packet.MAC2, w.fill(packet.IP(client, self).DF(), w.request, 1460))
-		answered := 0
+		answered, began := 0, time.Now()
 		for range 400 {
 			if n.run(ingress, long).Verdict == progrun.Redirect {
 				answered++
 			}
 		}
-		Expect(answered).To(And(BeNumerically(">=", 50), BeNumerically("<", 400)))
+		// 50 at once and 1000 a second, a CPU; a machine so slow that all 400 are within that proves nothing.
+		allowed := (50 + 1000*time.Since(began).Seconds()) * float64(runtime.NumCPU())
+		Expect(answered).To(And(BeNumerically(">=", 50), BeNumerically("<=", allowed)))
 		Expect(n.drops()).To(Equal(map[string]uint64{"too-big ingress": 400}))
 	})
 
