@@ -247,6 +247,7 @@ int trace_before(struct __sk_buff *skb)
 	e->len_after = 0;
 	e->gso_size = skb->gso_size;
 	e->mark = skb->mark;
+	skb->cb[0] = COUNT_ASKED;
 	for (__u32 i = 1; i < DROP_REASONS; i++)
 		p->drops[i] = drops_at(i, cfg_direction);
 	for (__u32 i = 0; i < TRAFFIC_ROWS; i++)

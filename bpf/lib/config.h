@@ -26,6 +26,9 @@ volatile const __u8 cfg_bridge = 0;
 /* 1: a new flow through a front without endpoints is answered with an ICMP error, not dropped in silence. */
 volatile const __u8 cfg_reject = 0;
 
+/* 1: each packet that is forwarded is counted in TRAFFIC; 0: only those that `beep trace` asks for, see counted(). */
+volatile const __u8 cfg_count_packets = 0;
+
 /*
  * 1: an uplink may hand the kernel's own packet to the next node, not bytes on a wire (veth, virtio). What the kernel
  * notes at encapsulation would then be noted there too, which no helper takes off again: the packet could be neither

@@ -9,6 +9,12 @@
 
 #include "abi.h"
 
+/*
+ * What a program before the datapath's leaves in skb->cb[0], which programs at one hook of a device share, to have that
+ * packet counted in TRAFFIC. No packet carries it from outside.
+ */
+#define COUNT_ASKED 0x62656570
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, DROP_REASONS * DIRECTIONS);

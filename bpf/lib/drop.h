@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "abi.h"
+#include "config.h"
 #include "maps.h"
 
 #define PASS 0	/* TCX_NEXT: the next program, or the stack, has it; it is none of ours */
@@ -40,6 +43,12 @@ static __always_inline void count_traffic(struct __sk_buff *skb, enum traffic wh
 	}
 }
 
+/* Nothing is written for a packet of an established flow but its row's time, unless somebody wants it counted. */
+static __always_inline bool counted(const struct __sk_buff *skb)
+{
+	return cfg_count_packets || skb->cb[0] == COUNT_ASKED;
+}
+
 /* What a step that translates in place returns to the one that ends with it. */
 static __always_inline int taken(int err)
 {
@@ -54,6 +63,7 @@ static __always_inline int verdict(struct __sk_buff *skb, int step, enum directi
 		return TCX_NEXT;
 	if (step < 0)
 		return drop(skb, -step, dir);
-	count_traffic(skb, step == TAKEN ? from : from + TRAFFIC_AWAY, skb->gso_segs ?: 1);
+	if (counted(skb))
+		count_traffic(skb, step == TAKEN ? from : from + TRAFFIC_AWAY, skb->gso_segs ?: 1);
 	return step == TAKEN ? TCX_NEXT : step;
 }

@@ -28,6 +28,8 @@ func loaded(tweaks ...func(*ebpf.CollectionSpec)) *bpfobj.BeepObjects {
 	}
 	spec, err := bpfobj.LoadBeep()
 	Expect(err).NotTo(HaveOccurred())
+	// Every sentence says what is counted; that nothing is by default has a spec of its own.
+	Expect(spec.Variables[bpfobj.BeepVarCfgCountPackets].Set(uint8(1))).To(Succeed())
 	for _, tweak := range tweaks {
 		tweak(spec)
 	}

@@ -3,10 +3,12 @@
 package packettest
 
 import (
+	"github.com/cilium/ebpf"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/beep-lb/beep/harness/packet"
+	"github.com/beep-lb/beep/harness/progrun"
 	"github.com/beep-lb/beep/src/datapath/maps"
 )
 
@@ -26,6 +28,24 @@ var _ = Describe("What TRAFFIC counts", Label("bpf"), func() {
 		}
 		return traffic, ways
 	}
+	It("is new flows alone by default, and the packets that a program before it asks for", func() {
+		n := newNode(func(spec *ebpf.CollectionSpec) {
+			Expect(spec.Variables["cfg_count_packets"].Set(uint8(0))).To(Succeed())
+		})
+		w := newWalk("udp", 4, 4)
+		n.front(w.frontName(), false, w.thereAt())
+		request := progrun.In{Packet: frame(packet.IP(w.client, w.front), w.request, packet.Payload(50)), Ifindex: n.eth0}
+		for range 3 {
+			n.runOn(ingress, request)
+		}
+		traffic, ways := counted(n)
+		Expect(ways).To(BeEmpty())
+		Expect(traffic.NewFlows).To(BeEquivalentTo(1))
+		request.Cb[0] = 0x62656570 // COUNT_ASKED of bpf/lib/counters.h
+		n.runOn(ingress, request)
+		_, ways = counted(n)
+		Expect(ways).To(Equal(map[string]uint64{"client>tunnel": 1}))
+	})
 	for _, w := range walks() {
 		It("is a new flow once, and the packets of both directions: "+w.String(), func() {
 			payload := packet.Payload(50)

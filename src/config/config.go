@@ -49,10 +49,11 @@ type Datapath struct {
 	Fixtures     []string `name:"fixture" sep:"none" placeholder:"FIXTURE" help:"Fill the maps from the command line instead of a controller (repeatable): node=, peer=, target=, front=, source=."`
 	FlowHashSeed *uint64  `name:"flow-hash-seed" placeholder:"SEED" help:"Seed of the flow hash of a fixture run; random if omitted."`
 
-	MetricsAddr string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9962" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
-	LogLevel    string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
-	LogFormat   string `name:"log-format" env:"BEEP_LOG_FORMAT" default:"text" placeholder:"FORMAT" help:"text or json."`
-	NoEndpoints string `name:"no-endpoints" env:"BEEP_NO_ENDPOINTS" default:"drop" placeholder:"VERDICT" help:"What a new flow to a front without endpoints meets: drop (silently) or reject (port unreachable)."`
+	MetricsAddr  string `name:"metrics-addr" env:"BEEP_METRICS_ADDR" default:"127.0.0.1:9962" placeholder:"ADDRESS:PORT" help:"Where metrics are served; empty disables."`
+	LogLevel     string `name:"log-level" env:"BEEP_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	LogFormat    string `name:"log-format" env:"BEEP_LOG_FORMAT" default:"text" placeholder:"FORMAT" help:"text or json."`
+	CountPackets bool   `name:"count-packets" env:"BEEP_COUNT_PACKETS" help:"Count every packet that is forwarded, and its bytes, for metrics; without it only new flows and drops are."`
+	NoEndpoints  string `name:"no-endpoints" env:"BEEP_NO_ENDPOINTS" default:"drop" placeholder:"VERDICT" help:"What a new flow to a front without endpoints meets: drop (silently) or reject (port unreachable)."`
 }
 
 // Interfaces is a list of device names. Each use of the flag appends, and commas separate, so that the flag

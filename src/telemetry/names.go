@@ -10,9 +10,9 @@ var (
 	dropPackets = describe("drops_packets_total", "Packets dropped.", "reason", "direction")
 	dropBytes   = describe("drops_bytes_total", "Bytes of the packets dropped, link layer included.", "reason", "direction")
 	packets     = describe("traffic_packets_total",
-		"Packets forwarded, each segment of a large one; a copy is counted beside what it stands for.", "from", "to")
+		"Packets forwarded, each segment of a large one; copies beside what they stand for. Only with --count-packets.", "from", "to")
 	bytes = describe("traffic_bytes_total",
-		"Bytes of the packets forwarded as they left the programs, link layer included.", "from", "to")
+		"Bytes of the packets forwarded as they left the programs, link layer included. Only with --count-packets.", "from", "to")
 	newFlows = describe("flows_new_total",
 		"Flows that began: of clients that dialled this node, and through a tunnel to an endpoint here.", "via")
 	remapped = describe("flows_remapped_total",

@@ -31,6 +31,8 @@ type Source interface {
 type Node struct {
 	// Version is the build's.
 	Version string
+	// CountsPackets says that the programs count each packet that they forward; what they do not count is not told.
+	CountsPackets bool
 	// Uplinks says of each uplink's device whether the programs are attached to it.
 	Uplinks func() (map[string]bool, error)
 	// Ready says why the node does not forward as it should, or nil if it does.
@@ -113,6 +115,9 @@ func (t *Telemetry) collectTraffic(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
 	}
 	for _, row := range traffic.Rows {
+		if !t.node.CountsPackets {
+			break
+		}
 		count(packets, row.Packets, row.From, row.To)
 		count(bytes, row.Bytes, row.From, row.To)
 	}

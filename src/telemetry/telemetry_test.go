@@ -71,7 +71,7 @@ func sample() *source {
 
 func node(ready error) Node {
 	return Node{
-		Version: "v1.2.3",
+		Version: "v1.2.3", CountsPackets: true,
 		Uplinks: func() (map[string]bool, error) { return map[string]bool{"eth0": true, "wg0": false}, nil },
 		Ready:   func() error { return ready },
 	}
@@ -132,10 +132,10 @@ beep_map_memory_bytes{map="FRONT_META"} 4096
 # HELP beep_sweep_removed_total Flow rows that the sweep removed.
 # TYPE beep_sweep_removed_total counter
 beep_sweep_removed_total{kind="tcp-idle"} 3
-# HELP beep_traffic_bytes_total Bytes of the packets forwarded as they left the programs, link layer included.
+# HELP beep_traffic_bytes_total Bytes of the packets forwarded as they left the programs, link layer included. Only with --count-packets.
 # TYPE beep_traffic_bytes_total counter
 beep_traffic_bytes_total{from="client",to="tunnel"} 700
-# HELP beep_traffic_packets_total Packets forwarded, each segment of a large one; a copy is counted beside what it stands for.
+# HELP beep_traffic_packets_total Packets forwarded, each segment of a large one; copies beside what they stand for. Only with --count-packets.
 # TYPE beep_traffic_packets_total counter
 beep_traffic_packets_total{from="client",to="tunnel"} 7
 # HELP beep_uplink_attached 1 if the programs are attached to the uplink, 0 if not.

@@ -108,7 +108,9 @@ func (n *node) serve(ctx context.Context, server *telemetry.Server) error {
 	if err != nil {
 		return err
 	}
-	told := telemetry.New(n.datapath.Maps, telemetry.Node{Version: version, Uplinks: n.uplinkStates, Ready: n.ready})
+	told := telemetry.New(n.datapath.Maps, telemetry.Node{
+		Version: version, CountsPackets: n.flags.CountPackets, Uplinks: n.uplinkStates, Ready: n.ready,
+	})
 	group, ctx := errgroup.WithContext(ctx)
 	if server != nil {
 		group.Go(func() error { return server.Serve(ctx, told.Handler()) })

@@ -266,6 +266,7 @@ const (
 	BeepVarAbiFrontFlag    = "abi_front_flag"
 	BeepVarAbiTraffic      = "abi_traffic"
 	BeepVarCfgBridge       = "cfg_bridge"
+	BeepVarCfgCountPackets = "cfg_count_packets"
 	BeepVarCfgCsumIpv6     = "cfg_csum_ipv6"
 	BeepVarCfgGenevePort   = "cfg_geneve_port"
 	BeepVarCfgGeneveVni    = "cfg_geneve_vni"
@@ -346,19 +347,20 @@ type BeepMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BeepVariableSpecs struct {
-	AbiDirection  *ebpf.VariableSpec `ebpf:"abi_direction"`
-	AbiDropReason *ebpf.VariableSpec `ebpf:"abi_drop_reason"`
-	AbiFlowFlag   *ebpf.VariableSpec `ebpf:"abi_flow_flag"`
-	AbiFlowKind   *ebpf.VariableSpec `ebpf:"abi_flow_kind"`
-	AbiFrontFlag  *ebpf.VariableSpec `ebpf:"abi_front_flag"`
-	AbiTraffic    *ebpf.VariableSpec `ebpf:"abi_traffic"`
-	CfgBridge     *ebpf.VariableSpec `ebpf:"cfg_bridge"`
-	CfgCsumIpv6   *ebpf.VariableSpec `ebpf:"cfg_csum_ipv6"`
-	CfgGenevePort *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
-	CfgGeneveVni  *ebpf.VariableSpec `ebpf:"cfg_geneve_vni"`
-	CfgHandover   *ebpf.VariableSpec `ebpf:"cfg_handover"`
-	CfgL2Len      *ebpf.VariableSpec `ebpf:"cfg_l2_len"`
-	CfgReject     *ebpf.VariableSpec `ebpf:"cfg_reject"`
+	AbiDirection    *ebpf.VariableSpec `ebpf:"abi_direction"`
+	AbiDropReason   *ebpf.VariableSpec `ebpf:"abi_drop_reason"`
+	AbiFlowFlag     *ebpf.VariableSpec `ebpf:"abi_flow_flag"`
+	AbiFlowKind     *ebpf.VariableSpec `ebpf:"abi_flow_kind"`
+	AbiFrontFlag    *ebpf.VariableSpec `ebpf:"abi_front_flag"`
+	AbiTraffic      *ebpf.VariableSpec `ebpf:"abi_traffic"`
+	CfgBridge       *ebpf.VariableSpec `ebpf:"cfg_bridge"`
+	CfgCountPackets *ebpf.VariableSpec `ebpf:"cfg_count_packets"`
+	CfgCsumIpv6     *ebpf.VariableSpec `ebpf:"cfg_csum_ipv6"`
+	CfgGenevePort   *ebpf.VariableSpec `ebpf:"cfg_geneve_port"`
+	CfgGeneveVni    *ebpf.VariableSpec `ebpf:"cfg_geneve_vni"`
+	CfgHandover     *ebpf.VariableSpec `ebpf:"cfg_handover"`
+	CfgL2Len        *ebpf.VariableSpec `ebpf:"cfg_l2_len"`
+	CfgReject       *ebpf.VariableSpec `ebpf:"cfg_reject"`
 }
 
 // BeepObjects contains all objects after they have been loaded into the kernel.
@@ -424,19 +426,20 @@ func (m *BeepMaps) Close() error {
 //
 // It can be passed to LoadBeepObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BeepVariables struct {
-	AbiDirection  *ebpf.Variable `ebpf:"abi_direction"`
-	AbiDropReason *ebpf.Variable `ebpf:"abi_drop_reason"`
-	AbiFlowFlag   *ebpf.Variable `ebpf:"abi_flow_flag"`
-	AbiFlowKind   *ebpf.Variable `ebpf:"abi_flow_kind"`
-	AbiFrontFlag  *ebpf.Variable `ebpf:"abi_front_flag"`
-	AbiTraffic    *ebpf.Variable `ebpf:"abi_traffic"`
-	CfgBridge     *ebpf.Variable `ebpf:"cfg_bridge"`
-	CfgCsumIpv6   *ebpf.Variable `ebpf:"cfg_csum_ipv6"`
-	CfgGenevePort *ebpf.Variable `ebpf:"cfg_geneve_port"`
-	CfgGeneveVni  *ebpf.Variable `ebpf:"cfg_geneve_vni"`
-	CfgHandover   *ebpf.Variable `ebpf:"cfg_handover"`
-	CfgL2Len      *ebpf.Variable `ebpf:"cfg_l2_len"`
-	CfgReject     *ebpf.Variable `ebpf:"cfg_reject"`
+	AbiDirection    *ebpf.Variable `ebpf:"abi_direction"`
+	AbiDropReason   *ebpf.Variable `ebpf:"abi_drop_reason"`
+	AbiFlowFlag     *ebpf.Variable `ebpf:"abi_flow_flag"`
+	AbiFlowKind     *ebpf.Variable `ebpf:"abi_flow_kind"`
+	AbiFrontFlag    *ebpf.Variable `ebpf:"abi_front_flag"`
+	AbiTraffic      *ebpf.Variable `ebpf:"abi_traffic"`
+	CfgBridge       *ebpf.Variable `ebpf:"cfg_bridge"`
+	CfgCountPackets *ebpf.Variable `ebpf:"cfg_count_packets"`
+	CfgCsumIpv6     *ebpf.Variable `ebpf:"cfg_csum_ipv6"`
+	CfgGenevePort   *ebpf.Variable `ebpf:"cfg_geneve_port"`
+	CfgGeneveVni    *ebpf.Variable `ebpf:"cfg_geneve_vni"`
+	CfgHandover     *ebpf.Variable `ebpf:"cfg_handover"`
+	CfgL2Len        *ebpf.Variable `ebpf:"cfg_l2_len"`
+	CfgReject       *ebpf.Variable `ebpf:"cfg_reject"`
 }
 
 // BeepPrograms contains all programs after they have been loaded into the kernel.

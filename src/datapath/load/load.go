@@ -29,6 +29,8 @@ type Settings struct {
 	GeneveVNI uint32
 	// Reject answers a new flow to a front without endpoints with an ICMP error.
 	Reject bool
+	// CountPackets counts every packet that is forwarded; it costs a write for each.
+	CountPackets bool
 	// Handover says that an uplink may give a packet to its receiver as the kernel has it, see netdev.HandsOver.
 	Handover bool
 	// Faults is what a rig wants to go wrong; nil is nothing.
@@ -39,7 +41,7 @@ type Settings struct {
 func SettingsOf(flags *config.Datapath) Settings {
 	return Settings{
 		Sizes: maps.SizesOf(flags), GenevePort: uint16(flags.GenevePort), GeneveVNI: uint32(flags.GeneveVNI),
-		Reject: flags.Reject(),
+		Reject: flags.Reject(), CountPackets: flags.CountPackets,
 	}
 }
 
@@ -62,6 +64,7 @@ type constants struct {
 	geneveVNI  uint32
 	csumIPv6   uint8
 	reject     uint8
+	count      uint8
 	handover   uint8
 	bridge     uint8
 }
@@ -71,6 +74,9 @@ func (s Settings) constants(csumIPv6 uint8) constants {
 	c := constants{genevePort: s.GenevePort, geneveVNI: s.GeneveVNI, csumIPv6: csumIPv6}
 	if s.Reject {
 		c.reject = 1
+	}
+	if s.CountPackets {
+		c.count = 1
 	}
 	if s.Handover {
 		c.handover = 1
@@ -192,6 +198,7 @@ func (c constants) set(spec *ebpf.CollectionSpec, l2Len uint32) error {
 		setVariable(spec, bpfobj.BeepVarCfgGeneveVni, c.geneveVNI),
 		setVariable(spec, bpfobj.BeepVarCfgCsumIpv6, c.csumIPv6),
 		setVariable(spec, bpfobj.BeepVarCfgBridge, c.bridge),
+		setVariable(spec, bpfobj.BeepVarCfgCountPackets, c.count),
 		setVariable(spec, bpfobj.BeepVarCfgReject, c.reject),
 		setVariable(spec, bpfobj.BeepVarCfgHandover, c.handover),
 	)

@@ -360,17 +360,17 @@ func TestInstances(t *testing.T) {
 func TestConstants(t *testing.T) {
 	spec, err := bpfobj.LoadBeep()
 	must(t, err)
-	settings := SettingsOf(&config.Datapath{GenevePort: 6082, GeneveVNI: 13, NoEndpoints: "reject"})
+	settings := SettingsOf(&config.Datapath{GenevePort: 6082, GeneveVNI: 13, NoEndpoints: "reject", CountPackets: true})
 	settings.Handover = true
 	must(t, settings.constants(1).set(spec, 0))
 	var l2, vni uint32
 	var port uint16
-	var csum, reject, handover uint8
+	var csum, reject, count, handover uint8
 	must(t, spec.Variables["cfg_l2_len"].Get(&l2), spec.Variables["cfg_geneve_vni"].Get(&vni),
 		spec.Variables["cfg_geneve_port"].Get(&port), spec.Variables["cfg_csum_ipv6"].Get(&csum),
-		spec.Variables["cfg_reject"].Get(&reject), spec.Variables["cfg_handover"].Get(&handover))
-	if l2 != 0 || vni != 13 || port != 6082 || csum != 1 || reject != 1 || handover != 1 {
-		t.Errorf("L2 %d, VNI %d, port %d, csum %d, reject %d, handover %d", l2, vni, port, csum, reject, handover)
+		spec.Variables["cfg_reject"].Get(&reject), spec.Variables["cfg_count_packets"].Get(&count), spec.Variables["cfg_handover"].Get(&handover))
+	if l2 != 0 || vni != 13 || port != 6082 || csum != 1 || reject != 1 || count != 1 || handover != 1 {
+		t.Errorf("L2 %d, VNI %d, port %d, csum %d, reject %d, count %d, handover %d", l2, vni, port, csum, reject, count, handover)
 	}
 	delete(spec.Variables, "cfg_l2_len")
 	if err := (constants{}).set(spec, 14); err == nil || !strings.Contains(err.Error(), "cfg_l2_len: no such variable") {
