@@ -57,8 +57,16 @@ func sum(calls map[mapcalls.Call]uint64, prefix, op string) (sum uint64, all str
 var _ = Describe("A packet of a flow that is established", Label("bpf"), func() {
 	for _, w := range []walk{newWalk("udp", 4, 4), newWalk("udp", 6, 6), newWalk("tcp", 4, 4), newWalk("tcp", 6, 6)} {
 		It("reads one row of a flow, is counted nowhere, and no map gets or loses a row: "+w.String(), func() {
-			check := func(about string, calls map[mapcalls.Call]uint64) {
+			// The first packet of a second writes the time, and reads the flow's other row for it: any but that one is meant.
+			check := func(about string, of func(func()) map[mapcalls.Call]uint64, run func()) {
 				GinkgoHelper()
+				calls := of(run)
+				for range 10 {
+					if lookups, _ := sum(calls, "FLOW_", "lookup"); lookups == 1 {
+						break
+					}
+					calls = of(run)
+				}
 				lookups, all := sum(calls, "FLOW_", "lookup")
 				GinkgoWriter.Printf("%-40s %s\n", about, all)
 				Expect(lookups).To(BeEquivalentTo(1), "%s: %s", about, all)
@@ -84,8 +92,8 @@ var _ = Describe("A packet of a flow that is established", Label("bpf"), func() 
 			a.run(ingress, first)
 			a.run(ingress, w.back(w.peer, w.self, packet.IP(w.front, w.client), agreed))
 			a.run(ingress, request)
-			check("ingress node, client to tunnel", calls(func() { a.run(ingress, request) }))
-			check("ingress node, tunnel to client", calls(func() { a.run(ingress, reply) }))
+			check("ingress node, client to tunnel", calls, func() { a.run(ingress, request) })
+			check("ingress node, tunnel to client", calls, func() { a.run(ingress, reply) })
 
 			b, calls := counting()
 			b.allow(w.peer)
@@ -96,8 +104,8 @@ var _ = Describe("A packet of a flow that is established", Label("bpf"), func() 
 			b.run(ingress, first)
 			b.run(egress, frame(packet.IP(w.here, w.client), agreedByPod))
 			b.run(ingress, request)
-			check("backend node, tunnel to pod", calls(func() { b.run(ingress, request) }))
-			check("backend node, pod to tunnel", calls(func() { b.run(egress, answer) }))
+			check("backend node, tunnel to pod", calls, func() { b.run(ingress, request) })
+			check("backend node, pod to tunnel", calls, func() { b.run(egress, answer) })
 		})
 	}
 })

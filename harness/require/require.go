@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -26,6 +27,18 @@ const (
 	EnvCI     = "CI"
 	EnvStrict = "BEEP_REQUIRE"
 )
+
+// EnvEmulated names the environment variable by which whoever emulates the processors (harness/vm/guest) says so.
+const EnvEmulated = "BEEP_EMULATED"
+
+// Within is the time in which a spec wants something that beep promises: as long as it is promised for a machine of its
+// own, and thirty times that where processors are emulated.
+func Within(promised time.Duration) time.Duration {
+	if os.Getenv(EnvEmulated) == "1" {
+		return 30 * promised
+	}
+	return promised
+}
 
 // TB is what the whole harness needs of a running test. *testing.T, *testing.B and ginkgo's GinkgoT() satisfy
 // it, so fixtures work in plain tests and in suites alike.

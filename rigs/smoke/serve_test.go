@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/scene"
 	"github.com/beep-lb/beep/harness/topo"
 	"github.com/beep-lb/beep/harness/traffic"
@@ -106,11 +107,11 @@ var _ = Describe("a node with its pods", Label("netns"), func() {
 				r.forgetNode()
 				for _, family := range scene.Families {
 					Eventually(func() error {
-						ctx, cancel := context.WithTimeout(r.Context(limit), 2*time.Second)
+						ctx, cancel := context.WithTimeout(r.Context(limit), require.Within(500*time.Millisecond))
 						defer cancel()
 						_, err := traffic.Get(ctx, r.NS("client"), r.front(family, web.Port))
 						return err
-					}, limit, 10*time.Millisecond).Should(Succeed())
+					}, require.Within(5*time.Second), 10*time.Millisecond).Should(Succeed())
 				}
 				Expect(r.node().Running()).To(BeTrue())
 				after, err := traffic.Ask(r.Context(limit), client, r.front(topo.V4, web.Port))

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/beep-lb/beep/harness/fronts"
+	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/scene"
 	"github.com/beep-lb/beep/harness/topo"
 )
@@ -121,7 +122,7 @@ var _ = Describe("the way between the nodes", Label("netns"), func() {
 		Eventually(func() error {
 			at := r.on("node-a", "eth0", topo.V4)
 			return fronts.Try(r.Context(limit), r.Topology, "client", at, "pod-b1", fronts.Load{Datagrams: 10, Patience: time.Second})
-		}).WithTimeout(limit).WithPolling(100 * time.Millisecond).Should(Succeed())
+		}).WithTimeout(require.Within(5 * time.Second)).WithPolling(100 * time.Millisecond).Should(Succeed())
 		r.serves("eth0", scene.Families...)
 	})
 })
