@@ -110,7 +110,7 @@ $(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
 
 # What takes minutes to compile with empty caches and is wanted late: .ci/run has it made while the rigs wait.
 .PHONY: prepare
-prepare: kube-binaries $(GOLANGCI_LINT) ## build ahead what later targets need: the Kubernetes programs, the linter
+prepare: kube-binaries $(GOLANGCI_LINT) node-image ## build ahead what later targets need: Kubernetes programs, linter, the nodes' disk
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) lint-workflows ## run golangci-lint: vet, staticcheck, doc comments, the import walls; and actionlint
@@ -125,9 +125,12 @@ $(ACTIONLINT): ci/actionlint/go.mod ci/actionlint/go.sum
 lint-workflows: $(ACTIONLINT) ## run actionlint on .github/workflows
 	$(ACTIONLINT)
 
+# But for what boots machines, which is tested with the rigs that do.
+BOOTS := ./harness/vm ./harness/vm/guest
+
 .PHONY: test-unit
 test-unit: kube-binaries ## test the packages below src and harness (some need root)
-	$(GO) test -count=1 -timeout 10m $$($(GO) list ./src/... ./harness/... | grep -v '/packettest$$')
+	$(GO) test -count=1 -timeout 10m $$($(GO) list ./src/... ./harness/... | grep -v -e '/packettest$$' $(BOOTS:.%=-e '%$$'))
 
 .PHONY: test-packet
 test-packet: ## run the shipped object packet by packet in the kernel (BPF_PROG_TEST_RUN; needs root)
@@ -190,6 +193,7 @@ rig-vm-kernels: ## run the packet suite and rigs on the kernels of ci/kernels, i
 rig-vm-kernels-short: ## run what of rig-vm-kernels is for every commit
 rig-vm-kernels-short: export BEEP_VM_SHORT := 1
 rig-vm-kernels rig-vm-kernels-short: build vm-kernels
+	$(GO) test -p 1 -count=1 -timeout 20m $(BOOTS)
 	$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 60m ./rigs/vm-kernels
 
 # The installation as an operator has it, on two emulated machines: half an hour, most of which is waiting for them.
