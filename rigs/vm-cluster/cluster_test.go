@@ -13,7 +13,7 @@ import (
 )
 
 // The specs are one story, of one cluster, in the order of an operator's day. Those that are labelled short are a story, too.
-var _ = Describe("Two machines", Label("vm"), Ordered, ContinueOnFailure, func() {
+var _ = Describe("Two machines", Label("vm"), Ordered, func() {
 	var r *rig
 	BeforeAll(func() { r = newRig() })
 	BeforeEach(func() { r.collect() })
