@@ -108,9 +108,11 @@ $(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
 	cd ci/tools && CGO_ENABLED=0 GOBIN=$(BIN) $(GO) install -trimpath -buildvcs=false github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
-# What takes minutes to compile with empty caches and is wanted late: .ci/run has it made while the rigs wait.
+# What takes minutes to compile with empty caches and is wanted late: .ci/run has it made while the rigs wait. The last line
+# compiles every test and runs none.
 .PHONY: prepare
-prepare: kube-binaries $(GOLANGCI_LINT) node-image ## build ahead what later targets need: Kubernetes programs, linter, the nodes' disk
+prepare: kube-binaries $(GOLANGCI_LINT) $(ACTIONLINT) ## build ahead what later targets need: Kubernetes programs, linters, tests
+	$(GO) test -exec true ./src/... ./harness/... ./rigs/...
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) lint-workflows ## run golangci-lint: vet, staticcheck, doc comments, the import walls; and actionlint

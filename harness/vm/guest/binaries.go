@@ -71,8 +71,8 @@ func (b Binaries) Build(ctx context.Context) error {
 	return nil
 }
 
-// Test is the run of a package, named like it, as `make rig-NAME` would run it in CI: an unmet need fails; but with time for emulated processors. The program
-// ends itself after the timeout, and says where it was.
+// Test is the run of a package, named like it, as `make rig-NAME` would run it in CI: an unmet need fails; but with time
+// for emulated processors. The program ends itself after the timeout, and says where it was.
 func Test(name string, timeout time.Duration, flags ...string) job.Run {
 	binary := path.Join(root, name, path.Base(name)+".test")
 	return job.Run{
