@@ -40,11 +40,11 @@ const EnvBinary = "BEEP_BIN"
 // DefaultSeed is the --flow-hash-seed of a run that names none; all nodes of a rig must share one.
 const DefaultSeed = 1
 
-// The waits end a spec that would otherwise hang; a start takes well below a second, but not where another kernel is emulated.
-const (
-	readyDeadline = 2 * time.Minute
-	endDeadline   = 30 * time.Second
-	toolDeadline  = time.Minute
+// The waits end a spec that would otherwise hang; a start takes well below a second.
+var (
+	readyDeadline = require.Within(20 * time.Second)
+	endDeadline   = require.Within(10 * time.Second)
+	toolDeadline  = require.Within(20 * time.Second)
 )
 
 // metricsAddr is where the daemon tells whether it is ready: its default, on the loopback of its own namespace.

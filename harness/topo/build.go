@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beep-lb/beep/harness/netns"
+	"github.com/beep-lb/beep/harness/require"
 )
 
 const (
@@ -30,7 +31,7 @@ var (
 )
 
 // linkDeadline bounds the wait for a carrier: the kernel reports it from a worker, which a busy machine delays.
-const linkDeadline = time.Minute
+var linkDeadline = require.Within(10 * time.Second)
 
 func (t *Topology) build() error {
 	for _, lan := range t.LANs {

@@ -30,7 +30,7 @@ var _ = AfterSuite(func() { require.Report(GinkgoWriter) })
 var _ = It("is drawn in its README", func() { scene.CheckReadme(GinkgoT(), plan()) })
 
 // limit ends whatever a spec waits for.
-const limit = 2 * time.Minute
+var limit = require.Within(30 * time.Second)
 
 // way is a node that a client dials, and where the pod is.
 type way struct{ node, pod string }

@@ -28,7 +28,7 @@ func TestSmoke(t *testing.T) {
 var _ = AfterSuite(func() { require.Report(GinkgoWriter) })
 
 // limit ends whatever a spec waits for.
-const limit = 2 * time.Minute
+var limit = require.Within(30 * time.Second)
 
 // The services of the node. One is of several ports, two of which are the same number for two protocols; one has no
 // endpoint.

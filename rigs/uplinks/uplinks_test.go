@@ -29,10 +29,10 @@ func TestUplinks(t *testing.T) {
 var _ = AfterSuite(func() { require.Report(os.Stdout) })
 
 // limit ends whatever a spec waits for.
-const limit = 2 * time.Minute
+var limit = require.Within(30 * time.Second)
 
 // load is what each client sends to each pod over each family.
-var load = fronts.Load{Bytes: 4 << 20, Datagrams: 300, Patience: limit}
+var load = fronts.Load{Bytes: 4 << 20, Datagrams: 300, Patience: require.Within(time.Second)}
 
 // pods are one on each node.
 var pods = []string{"pod-a1", "pod-b1"}

@@ -114,12 +114,11 @@ func (t *Telemetry) collectTraffic(to chan<- prometheus.Metric) {
 	count := func(desc *prometheus.Desc, value uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
 	}
-	for _, row := range traffic.Rows {
-		if !t.node.CountsPackets {
-			break
+	if t.node.CountsPackets {
+		for _, row := range traffic.Rows {
+			count(packets, row.Packets, row.From, row.To)
+			count(bytes, row.Bytes, row.From, row.To)
 		}
-		count(packets, row.Packets, row.From, row.To)
-		count(bytes, row.Bytes, row.From, row.To)
 	}
 	count(newFlows, traffic.NewFlows, "client")
 	count(newFlows, traffic.NewFlowsHere, "tunnel")
