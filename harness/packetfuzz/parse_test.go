@@ -15,6 +15,8 @@ const (
 
 	// extensions is how many IPv6 extension headers a packet may have for the programs to understand it.
 	extensions = 6
+	// lastHeader is the last byte of a frame at which the programs read a header (MAX_HEADER_OFFSET of bpf/lib/pkt.h).
+	lastHeader = 512
 )
 
 // The places of a packet among the fragments of a datagram.
@@ -130,7 +132,7 @@ func (s *seen) extension(b []byte) (more, ok bool) {
 	var size int
 	switch s.proto {
 	case unix.IPPROTO_HOPOPTS, unix.IPPROTO_DSTOPTS, unix.IPPROTO_ROUTING, unix.IPPROTO_AH, unix.IPPROTO_FRAGMENT:
-		if s.l4+8 > end {
+		if s.l4+8 > end || s.l4 > lastHeader {
 			return false, false
 		}
 	}
@@ -169,18 +171,18 @@ func (s *seen) extension(b []byte) (more, ok bool) {
 func (s *seen) transport(b []byte) bool {
 	switch s.proto {
 	case unix.IPPROTO_TCP:
-		if s.l4+20 > s.end || b[s.l4+12]>>4 < 5 || s.l4+s.tcpLen(b) > s.end {
+		if s.l4 > lastHeader || s.l4+20 > s.end || b[s.l4+12]>>4 < 5 || s.l4+s.tcpLen(b) > s.end {
 			return false
 		}
 		s.flags, s.ack = b[s.l4+13], binary.BigEndian.Uint32(b[s.l4+8:])
 		s.ports(b)
 	case unix.IPPROTO_UDP:
-		if s.l4+8 > s.end {
+		if s.l4 > lastHeader || s.l4+8 > s.end {
 			return false
 		}
 		s.ports(b)
 	case s.icmpProto():
-		if s.l4+8 > s.end {
+		if s.l4 > lastHeader || s.l4+8 > s.end {
 			return false
 		}
 		s.icmp = b[s.l4]
