@@ -28,8 +28,11 @@ func main() {
 	if *quick {
 		effort, limit = bench.Quick, 4*time.Minute
 	}
-	// Whatever a person or a closed pipe ends a program by: each must find the way through the cleanup.
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	// A pipe that nobody reads any longer loses words, not the cleanup. It is no reason to end either: Go tells of connections
+	// that a peer has closed by the same signal.
+	signal.Ignore(unix.SIGPIPE)
+	// Whatever a person ends a program by: each must find the way through the cleanup.
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	err := run(ctx, effort, *path)
 	cancel()

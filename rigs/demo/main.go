@@ -40,8 +40,11 @@ var (
 )
 
 func main() {
-	// Whatever a person or a closed pipe ends a program by: each must find the way through the cleanup.
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	// A pipe that nobody reads any longer loses words, not the cleanup. It is no reason to end either: Go tells of connections
+	// that a peer has closed by the same signal.
+	signal.Ignore(unix.SIGPIPE)
+	// Whatever a person ends a program by: each must find the way through the cleanup.
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	began := time.Now()
 	d := &demo{out: os.Stdout}
 	err := errors.Join(d.show(ctx), d.close())
