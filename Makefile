@@ -108,11 +108,12 @@ $(GOLANGCI_LINT): ci/tools/go.mod ci/tools/go.sum
 	cd ci/tools && CGO_ENABLED=0 GOBIN=$(BIN) $(GO) install -trimpath -buildvcs=false github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
-# What takes minutes to compile with empty caches and is wanted late: .ci/run has it made while the rigs wait. The last line
-# compiles every test and runs none.
+# What takes minutes with empty caches and is wanted late: .ci/run has it made while the rigs wait. The recipe compiles every
+# test and runs none; machines, which are wanted last, come after it.
 .PHONY: prepare
-prepare: kube-binaries $(GOLANGCI_LINT) $(ACTIONLINT) ## build ahead what later targets need: Kubernetes programs, linters, tests
+prepare: kube-binaries $(GOLANGCI_LINT) $(ACTIONLINT) ## build ahead what later targets need: Kubernetes programs, linters, tests, machines
 	$(GO) test -exec true ./src/... ./harness/... ./rigs/...
+	$(MAKE) --no-print-directory vm-kernels node-image
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) lint-workflows ## run golangci-lint: vet, staticcheck, doc comments, the import walls; and actionlint
