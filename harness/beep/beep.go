@@ -31,6 +31,7 @@ import (
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
 	"github.com/beep-lb/beep/harness/topo"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // EnvBinary names the environment variable that says where the binary is. Without it that is bin/beep in the root
@@ -70,7 +71,7 @@ type Daemon struct {
 	binary string
 	pinDir string
 	args   []string
-	log    log
+	log    transcript.Transcript
 
 	mu      sync.Mutex
 	process *netns.Process
@@ -289,16 +290,9 @@ func (d *Daemon) Tool(name string, flags ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(d.binary, append([]string{name, "--pin-dir", d.pinDir}, flags...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	process, err := d.ns.Start(cmd)
-	if err != nil {
-		return "", fmt.Errorf("beep %s on %s: %w", name, d.node, err)
-	}
-	select {
-	case <-process.Done():
-	case <-time.After(toolDeadline):
-		return "", errors.Join(fmt.Errorf("beep %s on %s: it still runs after %v", name, d.node, toolDeadline), process.Kill())
-	}
-	if err := process.Wait(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), toolDeadline)
+	defer cancel()
+	if err := d.ns.Run(ctx, cmd); err != nil {
 		return stdout.String(), fmt.Errorf("beep %s on %s: %w: %s", name, d.node, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return stdout.String(), nil
@@ -362,22 +356,4 @@ func binaryPath() (string, error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// log collects what a process prints.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/beep-lb/beep/harness/artifacts"
 	"github.com/beep-lb/beep/harness/netns"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // endDeadline is how long a program may take to end after SIGTERM.
@@ -30,7 +31,7 @@ type Program struct {
 	place string // for people: where it runs
 	path  string
 	args  []string
-	log   log
+	log   transcript.Transcript
 
 	mu      sync.Mutex
 	process *netns.Process
@@ -159,25 +160,6 @@ func (p *Program) Show(evidence *artifacts.Collector, name string) {
 	evidence.Register(name+"-log", func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s\n\n%s", filepath.Base(p.path), strings.Join(p.args, " "), p.Log())
 	})
-}
-
-// log collects what processes print.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write appends; it never fails.
-func (l *log) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // tail is the end of a text, in whole lines.

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,22 @@ func (ns *NS) Start(cmd *exec.Cmd) (*Process, error) {
 		return nil, fmt.Errorf("start %s in namespace %s: %w", cmd.Path, ns.name, err)
 	}
 	return process, nil
+}
+
+// Run starts cmd in the namespace and waits for its end, which exec.Cmd.Run would return: nil, or an *exec.ExitError. When ctx ends
+// before that, the process is killed, and the error wraps ctx's.
+func (ns *NS) Run(ctx context.Context, cmd *exec.Cmd) error {
+	process, err := ns.Start(cmd)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-process.Done():
+		return process.Wait()
+	case <-ctx.Done():
+		err := fmt.Errorf("%s in namespace %s still runs: %w", cmd, ns.name, context.Cause(ctx))
+		return errors.Join(err, process.Kill())
+	}
 }
 
 // Pid is the process id in the caller's pid namespace.

@@ -162,7 +162,7 @@ func (d *demo) showStatus() error {
 }
 
 // explain asks a controller about a Service, as a person would.
-func (d *demo) explain(context.Context) error {
+func (d *demo) explain(ctx context.Context) error {
 	const node = "node-c"
 	binary, err := beep.Binary("beep")
 	if err != nil {
@@ -172,11 +172,7 @@ func (d *demo) explain(context.Context) error {
 	var out, errout bytes.Buffer
 	cmd := exec.Command(binary, "explain", "shop/web", "--ready-file", d.readyFile(node))
 	cmd.Stdout, cmd.Stderr = &out, &errout
-	process, err := d.topology.NS(node).Start(cmd)
-	if err != nil {
-		return err
-	}
-	if err := process.Wait(); err != nil {
+	if err := d.topology.NS(node).Run(ctx, cmd); err != nil {
 		return fmt.Errorf("beep explain: %w: %s", err, bytes.TrimSpace(errout.Bytes()))
 	}
 	fmt.Fprintf(d.out, "%s# beep explain shop/web\n%s", node, out.String())

@@ -79,9 +79,7 @@ func (r *rig) kubectl(args ...string) string {
 	cmd.Dir = "../.."
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	process, err := r.Control.NS().Start(cmd)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(process.Wait()).To(Succeed(), "kubectl %s: %s", strings.Join(args, " "), &out)
+	Expect(r.Control.NS().Run(r.ctx, cmd)).To(Succeed(), "kubectl %s: %s", strings.Join(args, " "), &out)
 	return out.String()
 }
 

@@ -22,9 +22,7 @@ func (r *rig) prepare(node string) string {
 		binary, "node-prep", "--uplink-iface=eth0", "--pin-dir", r.Node(node).Datapath.PinDir())
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	process, err := r.NS(node).Start(cmd)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(process.Wait()).To(Succeed(), out.String())
+	Expect(r.NS(node).Run(r.ctx, cmd)).To(Succeed(), out.String())
 	return out.String()
 }
 

@@ -46,7 +46,7 @@ var _ = It("is drawn in its README", func() { scene.CheckReadme(GinkgoT(), plan(
 
 var _ = Describe("a kernel that is too old", Label("netns"), func() {
 	for _, command := range []string{"run", "load", "node-prep"} {
-		It("is refused by beep "+command+" in one line that names it and the remedy, and nothing has changed", func() {
+		It("is refused by beep "+command+" in one line that names it and the remedy, and nothing has changed", func(ctx SpecContext) {
 			release := needOldKernel()
 			topology := topo.New(GinkgoT(), plan())
 			artifacts.New(GinkgoT(), topology)
@@ -61,10 +61,8 @@ var _ = Describe("a kernel that is too old", Label("netns"), func() {
 			var out, complaint bytes.Buffer
 			cmd := exec.Command(binary, command, "--pin-dir", filepath.Join(pins, "beep"), "--uplink-iface", "eth0")
 			cmd.Stdout, cmd.Stderr = &out, &complaint
-			process, err := node.Start(cmd)
-			Expect(err).NotTo(HaveOccurred())
 			var exit *exec.ExitError
-			Expect(errors.As(process.Wait(), &exit)).To(BeTrue(), "%s%s", &out, &complaint)
+			Expect(errors.As(node.Run(ctx, cmd), &exit)).To(BeTrue(), "%s%s", &out, &complaint)
 
 			Expect(exit.ExitCode()).To(Equal(1))
 			Expect(out.String()).To(BeEmpty())

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // TestCluster watches a real API server.
@@ -63,7 +64,7 @@ func (p tamper) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // watch runs a Cluster until the test's end. change, if there is one, is made to every request.
-func (s *server) watch(t *testing.T, expect Expectations, change func(*http.Request)) (*Cluster, <-chan struct{}, *lines) {
+func (s *server) watch(t *testing.T, expect Expectations, change func(*http.Request)) (*Cluster, <-chan struct{}, *transcript.Transcript) {
 	t.Helper()
 	config, err := s.Config("beep", "system:masters")
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *server) watch(t *testing.T, expect Expectations, change func(*http.Requ
 	if expect.Serving == nil {
 		expect.Serving = func() bool { return false }
 	}
-	log := &lines{}
+	log := &transcript.Transcript{}
 	c := NewCluster(client, expect, slog.New(slog.NewTextHandler(log, nil)))
 	changed := c.Changed()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log"
 	"os"
@@ -99,15 +100,11 @@ func (m *machine) finish(cmd *exec.Cmd) result {
 	m.t.Helper()
 	var out, errout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errout
-	process, err := m.ns.Start(cmd)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	select {
-	case <-process.Done():
-	case <-time.After(20 * time.Second):
-		err := process.Kill()
-		m.t.Fatalf("%v does not end (%v); it printed\n%s%s", cmd.Args, err, out.String(), errout.String())
+	ctx, cancel := context.WithTimeout(m.t.Context(), 20*time.Second)
+	defer cancel()
+	var exit *exec.ExitError
+	if err := m.ns.Run(ctx, cmd); err != nil && !errors.As(err, &exit) {
+		m.t.Fatalf("%v; it printed\n%s%s", err, out.String(), errout.String())
 	}
 	return result{cmd.ProcessState.ExitCode(), out.String(), errout.String()}
 }

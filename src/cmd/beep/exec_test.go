@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -25,6 +26,7 @@ import (
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/require"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // build makes the binary once for all tests, as `make build` does.
@@ -111,23 +113,19 @@ func (m *machine) finish(cmd *exec.Cmd) result {
 	m.t.Helper()
 	var out, errout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errout
-	process, err := m.ns.Start(cmd)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	select {
-	case <-process.Done():
-	case <-time.After(20 * time.Second):
-		err := process.Kill()
-		m.t.Fatalf("%v does not end (%v); it printed\n%s%s", cmd.Args, err, out.String(), errout.String())
+	ctx, cancel := context.WithTimeout(m.t.Context(), 20*time.Second)
+	defer cancel()
+	var exit *exec.ExitError
+	if err := m.ns.Run(ctx, cmd); err != nil && !errors.As(err, &exit) {
+		m.t.Fatalf("%v; it printed\n%s%s", err, out.String(), errout.String())
 	}
 	return result{cmd.ProcessState.ExitCode(), out.String(), errout.String()}
 }
 
 // daemon starts `beep run` and returns when it says that it runs.
-func (m *machine) daemon(args ...string) (*netns.Process, *printed) {
+func (m *machine) daemon(args ...string) (*netns.Process, *transcript.Transcript) {
 	m.t.Helper()
-	log := &printed{}
+	log := &transcript.Transcript{}
 	cmd := exec.Command(m.binary, m.expand(append([]string{"run"}, args...))...)
 	cmd.Stdout, cmd.Stderr = log, log
 	process, err := m.ns.Start(cmd)
@@ -161,24 +159,6 @@ func (m *machine) state() string {
 	}
 	net := m.finish(exec.Command("bpftool", "net", "show"))
 	return strings.Join(names, "\n") + "\n" + net.out
-}
-
-// printed collects what a process prints.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
 }
 
 // addOdd makes a device of a link type that beep does not know. A tun device can be told to be any, which is the

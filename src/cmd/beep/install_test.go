@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // aside runs a command with an empty /etc/sysctl.d of its own, and prints what is there after it.
@@ -71,7 +73,7 @@ func TestUninstall(t *testing.T) {
 
 func TestUninstallThatStays(t *testing.T) {
 	m := newMachine(t)
-	var out printed
+	var out transcript.Transcript
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs beep-test /etc/sysctl.d && exec "$@"`, "sh",
 		m.binary, "uninstall", "--pin-dir="+m.pins(), "--stay")
 	cmd.Stdout, cmd.Stderr = &out, &out

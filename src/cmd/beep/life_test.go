@@ -15,6 +15,7 @@ import (
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/packet"
 	"github.com/beep-lb/beep/harness/traffic"
+	"github.com/beep-lb/beep/harness/transcript"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/datapath/sweep"
 	"github.com/beep-lb/beep/src/model"
@@ -243,7 +244,7 @@ func TestWatchOfDropsEndsWithSuccess(t *testing.T) {
 	if got := m.do(append([]string{"load"}, fixtures...)...); got.code != 0 {
 		t.Fatalf("load: %+v", got)
 	}
-	lines := &printed{}
+	lines := &transcript.Transcript{}
 	cmd := exec.Command(m.binary, m.expand([]string{"drops", "--pin-dir=PIN", "--watch"})...)
 	cmd.Stdout, cmd.Stderr = lines, lines
 	process, err := m.ns.Start(cmd)
