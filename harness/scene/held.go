@@ -4,7 +4,10 @@ package scene
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"time"
 
 	"github.com/beep-lb/beep/harness/traffic"
 )
@@ -32,8 +35,18 @@ func Hold(ctx context.Context, conn net.Conn) *Held {
 	return h
 }
 
-// Done receives what the exchange ended with, once it has ended.
-func (h *Held) Done() <-chan error { return h.done }
-
-// Advanced says whether it has moved on for a second's worth since it had moved so many bytes.
-func (h *Held) Advanced(before int64) bool { return h.Moved() >= before+heldRate }
+// Moves waits until it has moved on for a second's worth. That the exchange ends before, or ctx, is an error.
+func (h *Held) Moves(ctx context.Context) error {
+	ask := time.NewTicker(20 * time.Millisecond)
+	defer ask.Stop()
+	for before := h.Moved(); h.Moved() < before+heldRate; {
+		select {
+		case err := <-h.done:
+			return errors.Join(fmt.Errorf("the connection to %s has ended", h.RemoteAddr()), err)
+		case <-ctx.Done():
+			return fmt.Errorf("the connection to %s has moved %d bytes meanwhile: %w", h.RemoteAddr(), h.Moved()-before, context.Cause(ctx))
+		case <-ask.C:
+		}
+	}
+	return nil
+}

@@ -265,16 +265,7 @@ func (r *rig) hold(at netip.AddrPort) *scene.Held {
 // moves waits until more bytes have passed.
 func (r *rig) moves(h *scene.Held) {
 	GinkgoHelper()
-	before := h.Moved()
-	r.eventually(func(context.Context) error {
-		select {
-		case err := <-h.Done():
-			Fail(fmt.Sprintf("the connection ended: %v", err))
-		default:
-		}
-		if !h.Advanced(before) {
-			return errors.New("the connection stands still")
-		}
-		return nil
-	})
+	ctx, cancel := context.WithTimeout(r.ctx, limit)
+	defer cancel()
+	Expect(h.Moves(ctx)).To(Succeed())
 }
