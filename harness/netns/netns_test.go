@@ -183,6 +183,27 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+func TestRun(t *testing.T) {
+	ns := netns.New(t, "test")
+	if err := ns.Run(t.Context(), exec.Command("true")); err != nil {
+		t.Errorf("true: %v", err)
+	}
+	var exit *exec.ExitError
+	if err := ns.Run(t.Context(), exec.Command("sh", "-c", "exit 7")); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("exit 7: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	cmd := exec.Command("sleep", "600")
+	err := ns.Run(ctx, cmd)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "sleep 600") {
+		t.Errorf("a command without an end: %v", err)
+	}
+	if cmd.ProcessState == nil {
+		t.Error("it was left running")
+	}
+}
+
 func TestCloseLeavesNothing(t *testing.T) {
 	require.Root(t)
 	t.Parallel()
