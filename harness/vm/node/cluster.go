@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -30,10 +31,22 @@ const (
 	lan    = "nodes"
 )
 
-// Options say what a cluster consists of. The zero value is two nodes whose kube-proxy writes nftables.
+// CNI is what gives pods their network.
+type CNI string
+
+// Bridge is containernetworking's bridge plugin with routes between the nodes, and nothing is masqueraded. Flannel is flanneld
+// as its own manifest has it, VXLAN between the nodes, and what pods send elsewhere is masqueraded; its plugin is that of Bridge,
+// told what flannel's would tell it.
+const (
+	Bridge  CNI = "bridge"
+	Flannel CNI = "flannel"
+)
+
+// Options say what a cluster consists of. The zero value is two nodes with Bridge whose kube-proxy writes nftables.
 type Options struct {
 	Nodes int            // node-a, node-b…; 0 is 2
 	Proxy kube.ProxyMode // "" is NFTables
+	CNI   CNI            // "" is Bridge
 }
 
 // Cluster is a running cluster: a client behind a router, the nodes on the router's other side, and the control plane, which
@@ -57,6 +70,12 @@ func Launch(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	if o.Proxy == "" {
 		o.Proxy = kube.NFTables
+	}
+	if o.CNI == "" {
+		o.CNI = Bridge
+	}
+	if o.CNI != Bridge && o.CNI != Flannel {
+		return nil, fmt.Errorf("start a cluster of machines: CNI %q: want %s or %s", o.CNI, Bridge, Flannel)
 	}
 	if err := c.launch(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a cluster of machines: %w", err), c.Close())
@@ -89,8 +108,14 @@ func (c *Cluster) launch(ctx context.Context, o Options) (err error) {
 	if err := c.Control.RouteBy(c.Topology, router, plans[0].addrs[0].Masked()); err != nil {
 		return err
 	}
+	var common map[string]file
+	if o.CNI == Flannel {
+		if common, err = c.admitFlannel(ctx); err != nil {
+			return err
+		}
+	}
 	for _, plan := range plans {
-		if err := c.boot(ctx, image, plan, plans, o.Proxy); err != nil {
+		if err := c.boot(ctx, image, plan, plans, o, common); err != nil {
 			return err
 		}
 	}
@@ -120,8 +145,8 @@ func plansOf(whole *topo.Plan) []plan {
 	return plans
 }
 
-// boot starts a node's machine.
-func (c *Cluster) boot(ctx context.Context, image Image, plan plan, all []plan, proxy kube.ProxyMode) error {
+// boot starts a node's machine, which has its own files and those of every node.
+func (c *Cluster) boot(ctx context.Context, image Image, plan plan, all []plan, o Options, common map[string]file) error {
 	ns, err := c.AddTap(lan, plan.tap())
 	if err != nil {
 		return err
@@ -130,10 +155,11 @@ func (c *Cluster) boot(ctx context.Context, image Image, plan plan, all []plan, 
 	if err != nil {
 		return err
 	}
-	files, err := filesOf(plan, all, proxy, credentials)
+	files, err := filesOf(plan, all, o, credentials)
 	if err != nil {
 		return err
 	}
+	maps.Copy(files, common)
 	node, err := start(ctx, image, plan, files, ns, c.NS(router), c.dir)
 	if err != nil {
 		return err

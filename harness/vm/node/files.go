@@ -4,7 +4,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/harness/vm/node/podnet"
 )
 
 // plan is where a node stands.
@@ -43,26 +43,32 @@ type file struct {
 	mode fs.FileMode
 }
 
-// filesOf are what makes the image this node, by their path without the first slash.
-func filesOf(p plan, all []plan, proxy kube.ProxyMode, credentials kube.Credentials) (map[string]file, error) {
-	network, err := podNetwork(p)
-	if err != nil {
-		return nil, err
+// filesOf are what makes the image this node, by their path without the first slash; but for what flannel needs.
+func filesOf(p plan, all []plan, o Options, credentials kube.Credentials) (map[string]file, error) {
+	routed := all
+	if o.CNI != Bridge {
+		routed = nil
 	}
 	files := map[string]file{
 		"etc/hostname": {text: p.name + "\n"},
 		"etc/hosts": {
 			text: "127.0.0.1 localhost\n::1 localhost\n" + p.addrs[0].Addr().String() + " " + p.name + "\n",
 		},
-		"etc/systemd/network/10-eth0.network":  {text: uplink(p, all)},
-		"etc/cni/net.d/10-rig.conflist":        {text: network},
+		"etc/systemd/network/10-eth0.network":  {text: uplink(p, routed)},
 		"etc/kubernetes/ca.crt":                {text: string(credentials.CA)},
 		"etc/kubernetes/kubelet.kubeconfig":    {text: string(credentials.Kubelet), mode: 0o600},
 		"etc/kubernetes/kube-proxy.kubeconfig": {text: string(credentials.Proxy), mode: 0o600},
 		"etc/kubernetes/kubelet.crt":           {text: string(credentials.Cert)},
 		"etc/kubernetes/kubelet.key":           {text: string(credentials.Key), mode: 0o600},
 		"etc/kubernetes/node.env": {text: fmt.Sprintf("NODE_NAME=%s\nNODE_IPS=%s\nPOD_CIDRS=%s\nPROXY_MODE=%s\n",
-			p.name, commas(p.bare()), commas(kube.PodCIDRs), proxy)},
+			p.name, commas(p.bare()), commas(kube.PodCIDRs), o.Proxy)},
+	}
+	if o.CNI == Bridge {
+		network, err := bridged(p).Conflist()
+		if err != nil {
+			return nil, err
+		}
+		files["etc/cni/net.d/10-rig.conflist"] = file{text: string(network)}
 	}
 	return files, nil
 }
@@ -76,8 +82,8 @@ func commas[T fmt.Stringer](values []T) string {
 }
 
 // uplink is systemd-networkd's file for the only card: its addresses, the default routes, and, as a routing CNI has them,
-// routes to the pods of the other nodes.
-func uplink(p plan, all []plan) string {
+// routes to the pods of the other ones of these nodes.
+func uplink(p plan, routed []plan) string {
 	var text strings.Builder
 	text.WriteString("[Match]\nName=eth0\n\n[Network]\nDHCP=no\nIPv6AcceptRA=no\n")
 	for _, gateway := range p.gateways {
@@ -86,7 +92,7 @@ func uplink(p plan, all []plan) string {
 	for _, addr := range p.addrs {
 		fmt.Fprintf(&text, "\n[Address]\nAddress=%s\nDuplicateAddressDetection=none\n", addr)
 	}
-	for _, other := range all {
+	for _, other := range routed {
 		if other.number == p.number {
 			continue
 		}
@@ -97,50 +103,11 @@ func uplink(p plan, all []plan) string {
 	return text.String()
 }
 
-// A CNI configuration list (CNI specification 1.0, section 1), as far as the plugins here need it.
-type (
-	cniList struct {
-		Version string      `json:"cniVersion"`
-		Name    string      `json:"name"`
-		Plugins []cniPlugin `json:"plugins"`
-	}
-	cniPlugin struct {
-		Type         string          `json:"type"`
-		Bridge       string          `json:"bridge,omitempty"`
-		IsGateway    bool            `json:"isGateway,omitempty"`
-		HairpinMode  bool            `json:"hairpinMode,omitempty"`
-		IPAM         *cniIPAM        `json:"ipam,omitempty"`
-		Capabilities map[string]bool `json:"capabilities,omitempty"`
-	}
-	cniIPAM struct {
-		Type   string       `json:"type"`
-		Ranges [][]cniRange `json:"ranges"`
-		Routes []cniRoute   `json:"routes"`
-	}
-	cniRange struct {
-		Subnet netip.Prefix `json:"subnet"`
-	}
-	cniRoute struct {
-		To netip.Prefix `json:"dst"`
-	}
-)
-
-// podNetwork is a CNI configuration: a bridge, and addresses of the node's pod CIDRs. Nothing is masqueraded.
-func podNetwork(p plan) (string, error) {
-	ipam := &cniIPAM{Type: "host-local"}
-	for _, cidr := range p.podCIDRs {
-		ipam.Ranges = append(ipam.Ranges, []cniRange{{Subnet: cidr}})
-		unspecified := netip.IPv4Unspecified()
-		if cidr.Addr().Is6() {
-			unspecified = netip.IPv6Unspecified()
-		}
-		ipam.Routes = append(ipam.Routes, cniRoute{To: netip.PrefixFrom(unspecified, 0)})
-	}
-	text, err := json.MarshalIndent(cniList{Version: "1.0.0", Name: "rig", Plugins: []cniPlugin{
-		{Type: "bridge", Bridge: "cni0", IsGateway: true, HairpinMode: true, IPAM: ipam},
-		{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}},
-	}}, "", "  ")
-	return string(text), err
+// bridged is the pods' network of a routing CNI: a bridge, and addresses of the node's pod CIDRs. Nothing is masqueraded.
+func bridged(p plan) podnet.Network {
+	return podnet.Network{Name: "rig", Subnets: p.podCIDRs, Routes: []netip.Prefix{
+		netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0),
+	}}
 }
 
 // diskLabel is what node-setup, in the image, looks for.

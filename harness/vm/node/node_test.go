@@ -18,7 +18,7 @@ import (
 func TestANodesFilesSayWhereItStands(t *testing.T) {
 	whole := topo.BehindRouter(2, topo.Options{})
 	plans := plansOf(&whole)
-	files, err := filesOf(plans[0], plans, kube.IPTables, kube.Credentials{CA: []byte("authority")})
+	files, err := filesOf(plans[0], plans, Options{Proxy: kube.IPTables, CNI: Bridge}, kube.Credentials{CA: []byte("authority")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +37,37 @@ func TestANodesFilesSayWhereItStands(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", name, text, files[name].text)
 			}
 		}
+	}
+}
+
+func TestWithFlannelANodeHasNoRoutesAndNoPodNetworkOfItsOwn(t *testing.T) {
+	whole := topo.BehindRouter(2, topo.Options{})
+	plans := plansOf(&whole)
+	files, err := filesOf(plans[0], plans, Options{Proxy: kube.NFTables, CNI: Flannel}, kube.Credentials{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if network := files["etc/systemd/network/10-eth0.network"].text; strings.Contains(network, "[Route]") {
+		t.Errorf("routes that are flannel's to make:\n%s", network)
+	}
+	if network, found := files["etc/cni/net.d/10-rig.conflist"]; found {
+		t.Errorf("a pod network before flannel's:\n%s", network.text)
+	}
+	text, err := flannelNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "EnableIPv4": true,
+  "EnableIPv6": true,
+  "Network": "10.42.0.0/16",
+  "IPv6Network": "2001:db8:a::/64",
+  "Backend": {
+    "Type": "vxlan"
+  }
+}`
+	if string(text) != want {
+		t.Errorf("net-conf.json:\n%s\nwant:\n%s", text, want)
 	}
 }
 

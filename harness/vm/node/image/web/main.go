@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command web is the server in the pods of a rig: it says who asked, and in which pod it runs. Invariant: a request that it
-// has begun is answered; told to end, it goes on for the time that a load balancer needs to hear of it.
+// Command web is the server in the pods of a rig: it says who asked, and in which pod it runs, and what is posted it sends back.
+// Invariant: a request that it has begun is answered; told to end, it goes on for the time that a load balancer needs to hear of it.
 //
 //	web [-listen :8080] [-linger 10s]
 package main
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -39,7 +40,13 @@ func main() {
 func serve(listen, name string, linger time.Duration) error {
 	server := &http.Server{
 		Addr: listen, ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, name) }),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				echo(w, r, name)
+			} else {
+				answer(w, r, name)
+			}
+		}),
 	}
 	told, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -75,4 +82,21 @@ func answer(w http.ResponseWriter, r *http.Request, name string) {
 	_ = json.NewEncoder(w).Encode(traffic.Answer{
 		Server: name, Client: netip.AddrPortFrom(client.Addr().Unmap(), client.Port()),
 	})
+}
+
+// most is what echo takes at once, in bytes.
+const most = 16 << 20
+
+// echo sends back what has been posted once all of it is here, and says in headers what answer says in its text.
+func echo(w http.ResponseWriter, r *http.Request, name string) {
+	posted, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Server", name)
+	w.Header().Set("Client", r.RemoteAddr)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	// As above.
+	_, _ = w.Write(posted)
 }
