@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The two things that we must know of the kernel's own structures: whether a packet's transport checksum is still to
- * be completed by a device (CHECKSUM_PARTIAL), and whether a route may have changed. Read by BTF
+ * The two things that we must know of the kernel's own structures: what a device has done or is to do about a packet's
+ * transport checksum, and whether a route may have changed. Read by BTF
  * (bpf_cast_to_kern_ctx, Linux 6.2), no layout assumed.
  */
 #pragma once
@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 /* include/linux/skbuff.h */
+#define CHECKSUM_COMPLETE 2
 #define CHECKSUM_PARTIAL 3
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -51,11 +52,16 @@ struct sk_buff {
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
-static __always_inline bool is_partial(struct __sk_buff *skb)
+static __always_inline __u32 ip_summed(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
 
-	return BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL;
+	return BPF_CORE_READ_BITFIELD(kernel, ip_summed);
+}
+
+static __always_inline bool is_partial(struct __sk_buff *skb)
+{
+	return ip_summed(skb) == CHECKSUM_PARTIAL;
 }
 
 /*

@@ -26,8 +26,8 @@ type cost struct {
 
 // costs is the tripwire: what the programs took on measuredOn when this table was last written.
 var costs = map[string]cost{
-	BeepProgBeepEgress:  {verified: 16149, size: 5803},
-	BeepProgBeepIngress: {verified: 23442, size: 8811},
+	BeepProgBeepEgress:  {verified: 16709, size: 5899},
+	BeepProgBeepIngress: {verified: 23972, size: 8903},
 }
 
 // measuredOn is the series of kernels that the table is of: what the verifier reads differs from one to the next.
