@@ -109,8 +109,10 @@ func (c *Config) args(ports []string) []string {
 	if os.Getenv(EnvAccel) == "kvm" {
 		args = append(args, "-accel", "kvm", "-cpu", "host")
 	} else {
-		// Five levels of page tables would only cost an emulated guest time.
-		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
+		// Of threads that emulate one processor each, one may meet code that another has just patched, as the kernel does for its
+		// static keys, and the guest dies of a breakpoint that is no longer any: so one thread takes turns. Five levels of page
+		// tables would only cost time.
+		args = append(args, "-accel", "tcg,thread=single", "-cpu", "max,la57=off")
 	}
 	args = append(args, "-smp", strconv.Itoa(max(c.CPUs, 1)), "-m", strconv.Itoa(cmp.Or(c.MemoryMiB, 1024)),
 		"-kernel", c.Kernel, "-append", strings.TrimSpace(commandLine+" "+c.Cmdline))

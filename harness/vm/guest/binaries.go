@@ -28,7 +28,7 @@ import (
 const root = "/beep"
 
 // tools are the programs that rigs run in their namespaces, and modprobe, by which the kernel itself asks for modules.
-var tools = []string{"iptables", "nft", "modprobe"}
+var tools = []string{"iptables", "nft", "setpriv", "modprobe"}
 
 // moduleDirs are below the modules' directory: what has to do with networks, and what that stands on.
 var moduleDirs = []string{"kernel/net/", "kernel/drivers/net/", "kernel/drivers/char/", "kernel/drivers/virtio/", "kernel/lib/",
