@@ -200,11 +200,14 @@ rig-vm-kernels rig-vm-kernels-short: build vm-kernels
 	$(GO) run github.com/onsi/ginkgo/v2/ginkgo --procs=2 --timeout 60m ./rigs/vm-kernels
 
 # The installation as an operator has it, on two emulated machines: half an hour, most of which is waiting for them.
-.PHONY: rig-vm-cluster rig-vm-cluster-short
+.PHONY: rig-vm-cluster rig-vm-cluster-short rig-vm-cluster-flannel
 rig-vm-cluster: image kube-binaries node-image ## install, use, upgrade and remove beep on two virtual machines with kubelets (needs root)
 	$(GO) test -p 1 -count=1 -timeout 60m -v ./rigs/vm-cluster
 rig-vm-cluster-short: image kube-binaries node-image ## its first and last chapter: install, serve, remove
 	$(GO) test -p 1 -count=1 -timeout 30m -v ./rigs/vm-cluster -ginkgo.label-filter=short
+rig-vm-cluster-flannel: export BEEP_VM_CNI := flannel
+rig-vm-cluster-flannel: image kube-binaries node-image ## the same with flannel as CNI, and what another pod network might spoil
+	$(GO) test -p 1 -count=1 -timeout 40m -v ./rigs/vm-cluster -ginkgo.label-filter='short || network'
 
 # A prerequisite alone; the recipe is that of rig-%.
 rig-coexist-kubeproxy $(addprefix rig-,$(CLUSTER_RIGS)): kube-binaries

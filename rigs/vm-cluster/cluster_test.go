@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/beep-lb/beep/harness/kube"
+	"github.com/beep-lb/beep/harness/vm/node"
 )
 
 // The specs are one story, of one cluster, in the order of an operator's day. Those that are labelled short are a story, too.
@@ -18,6 +19,8 @@ var _ = Describe("Two machines", Label("vm"), Ordered, func() {
 	BeforeAll(func() { r = newRig() })
 	BeforeEach(func() { r.collect() })
 	short := Label("short")
+	// With flannel are run the short form and what another network of the pods might spoil.
+	network := Label("network")
 
 	It("are given beep by the commands of deploy/README.md", short, func() {
 		r.installs(inTime())
@@ -26,16 +29,24 @@ var _ = Describe("Two machines", Label("vm"), Ordered, func() {
 		r.published(inTime(), "node-a", "node-b")
 		r.served(inTime())
 	})
+	if cni() == node.Flannel {
+		It("have pods that flannel leads to each other, and masquerades on their way out", network, func() {
+			r.flannel(inTime())
+		})
+	}
 	It("show what they do by beep's own tools, inside the containers", func() {
 		r.tools(inTime())
 	})
 	It("hold both processes within their bounds of memory", func() {
 		r.memory(inTime())
 	})
-	It("lose no request when a pod ends in order, and go on when one is killed", func() {
+	It("carry a MiB each way in full segments, through the tunnel, too", network, func() {
+		r.carries(inTime())
+	})
+	It("lose no request when a pod ends in order, and go on when one is killed", network, func() {
 		r.podEnds(inTime())
 	})
-	It("let a rule of the pod's network see the client's address", func() {
+	It("have NetworkPolicies enforced by the client's own address, behind the tunnel, too", network, func() {
 		r.policy(inTime())
 	})
 	It("tell a stranger what is wrong", func() {
@@ -52,8 +63,8 @@ var _ = Describe("Two machines", Label("vm"), Ordered, func() {
 	})
 	It("serve the same beside a kube-proxy that writes iptables", func() {
 		ctx := inTime()
-		for _, node := range r.Nodes() {
-			Expect(node.SetProxyMode(ctx, kube.IPTables)).To(Succeed())
+		for _, machine := range r.Nodes() {
+			Expect(machine.SetProxyMode(ctx, kube.IPTables)).To(Succeed())
 		}
 		r.published(ctx, "node-a", "node-b")
 		r.served(ctx)

@@ -62,49 +62,6 @@ func (r *rig) reboot(ctx context.Context) {
 	Expect(r.on(ctx, node.Name, "cat /proc/sys/net/ipv4/conf/eth0/rp_filter")).To(Equal("2"))
 }
 
-// policy writes what a CNI writes for a NetworkPolicy that admits one address to a pod: the packets that beep brings, from here
-// and through the tunnel, carry the client's.
-func (r *rig) policy(ctx context.Context) {
-	GinkgoHelper()
-	pods, err := r.webPods(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	const name = "node-b"
-	pod, err := r.Control.Client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, pods[name], metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	client := r.Addrs("client")[0]
-	rules := func(admitted string) string {
-		return fmt.Sprintf(`nft -f - <<'RULES'
-table ip rig-policy
-delete table ip rig-policy
-table ip rig-policy {
-	chain forward {
-		type filter hook forward priority 0; policy accept;
-		ip daddr %s tcp dport 8080 ip saddr %s counter accept
-		ip daddr %[1]s tcp dport 8080 counter drop
-	}
-}
-RULES`, pod.Status.PodIPs[0].IP, admitted)
-	}
-	DeferCleanup(func(ctx SpecContext) { r.on(ctx, name, "nft delete table ip rig-policy") })
-
-	By("that client is admitted")
-	r.on(ctx, name, rules(client.String()))
-	r.served(ctx)
-	Expect(r.on(ctx, name, "nft list table ip rig-policy")).To(MatchRegexp(`saddr %s counter packets [1-9]`, client))
-
-	By("another is, and so not that one")
-	r.on(ctx, name, rules("198.51.100.99"))
-	await(ctx, "a refused connection", func(ctx context.Context) error {
-		once, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		if answer, err := r.ask(once, r.Fronts(80, families[0])[0]); err == nil {
-			return fmt.Errorf("%s answered", answer.Server)
-		}
-		return nil
-	})
-	Expect(r.on(ctx, name, "nft list table ip rig-policy")).To(MatchRegexp(`dport 8080 counter packets [1-9]\d* bytes \d+ drop`))
-}
-
 // mistakes are what a new user gets wrong, and where they find it.
 func (r *rig) mistakes(ctx context.Context) {
 	GinkgoHelper()

@@ -58,6 +58,9 @@ type rig struct {
 	desk   string // a directory of the operator's, which has a copy of deploy/
 }
 
+// cni is what BEEP_VM_CNI names: bridge, which is the default, or flannel.
+func cni() node.CNI { return node.CNI(os.Getenv("BEEP_VM_CNI")) }
+
 // newRig starts the cluster. Its nodes have what the image has: nothing of beep.
 func newRig() *rig {
 	GinkgoHelper()
@@ -65,7 +68,7 @@ func newRig() *rig {
 	ctx, cancel := context.WithTimeout(context.Background(), launchLimit)
 	defer cancel()
 	begun := time.Now()
-	c, err := node.Launch(ctx, node.Options{})
+	c, err := node.Launch(ctx, node.Options{CNI: cni()})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(c.Close)
 	figure("two nodes are ready after %v", time.Since(begun).Round(time.Second))
