@@ -91,19 +91,21 @@ var _ = Describe("a client of one node whose pod is on the other", Label("netns"
 
 			It("may dial two fronts of one pod from one port at once, and the pod tells the connections apart", func() {
 				r := newRig(offload)
-				for _, w := range []way{aToB, {"node-b", "pod-b1"}} {
+				for i, w := range []way{aToB, {"node-b", "pod-b1"}} {
+					// Another port each time: the pod's node may not have seen the ends of the first two yet.
+					client := r.from(40000 + uint16(i))
 					fronts := []netip.AddrPort{r.front(w, bulk), r.front(w, again)}
 					answers := make([]traffic.Answer, len(fronts))
 					var conns []net.Conn
 					for _, front := range fronts { // both are open before one is used
-						conns = append(conns, r.dialShared("tcp", r.from(40000), front))
+						conns = append(conns, r.dialShared("tcp", client, front))
 					}
 					for i, conn := range conns {
 						transfer, err := traffic.ExchangeOn(r.Context(limit), conn, 1<<20, 1<<20)
 						Expect(err).NotTo(HaveOccurred())
 						answers[i] = transfer.Answer
 					}
-					expectApart(answers[0].Client, answers[1].Client, r.from(40000))
+					expectApart(answers[0].Client, answers[1].Client, client)
 				}
 				Expect(r.Drops()).To(BeEmpty())
 			})

@@ -62,13 +62,20 @@ func (i *Image) AddCopy(at, from string) error {
 	return nil
 }
 
-// AddTree adds all regular files below a directory here that want names true, which gets paths below it.
+// AddTree adds all regular files below a directory here that want names true, which gets paths below it, and symbolic links as
+// they are.
 func (i *Image) AddTree(at, from string, want func(name string) bool) error {
 	err := fs.WalkDir(os.DirFS(from), ".", func(name string, file fs.DirEntry, err error) error {
-		if err != nil || !file.Type().IsRegular() || !want(name) {
+		if err != nil || file.IsDir() || !want(name) {
 			return err
 		}
-		return i.AddCopy(path.Join(at, name), filepath.Join(from, name))
+		here := filepath.Join(from, name)
+		if file.Type() != fs.ModeSymlink {
+			return i.AddCopy(path.Join(at, name), here)
+		}
+		target, err := os.Readlink(here)
+		i.AddLink(path.Join(at, name), target)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("copy %s into an image: %w", from, err)

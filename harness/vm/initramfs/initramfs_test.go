@@ -28,6 +28,9 @@ func TestAnImageInWords(t *testing.T) {
 	image.AddFile("/etc/job.json", []byte("{}"), 0o600)
 	image.AddLink("/sbin/tool", "/usr/bin/tool")
 	image.AddDir("/tmp")
+	if err := os.Symlink("kept.ko", filepath.Join(here, "tree", "deep", "alias.ko")); err != nil {
+		t.Fatal(err)
+	}
 	err := errors.Join(
 		image.AddCopy("/usr/bin/tool", filepath.Join(here, "tool")),
 		image.AddTree("/lib/modules", filepath.Join(here, "tree"), func(name string) bool { return strings.HasSuffix(name, ".ko") }),
@@ -41,6 +44,7 @@ func TestAnImageInWords(t *testing.T) {
 040755 lib
 040755 lib/modules
 040755 lib/modules/deep
+120777 lib/modules/deep/alias.ko kept.ko
 100644 lib/modules/deep/kept.ko module
 040755 sbin
 120777 sbin/tool /usr/bin/tool
