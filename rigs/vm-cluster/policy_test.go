@@ -148,9 +148,8 @@ func (r *rig) refused(ctx context.Context) error {
 	answers := make(chan error)
 	for _, front := range fronts {
 		go func() {
-			answer, err := r.ask(ctx, front)
-			if err == nil {
-				answers <- fmt.Errorf("%s led to %s, which answered", front, answer.Server)
+			if answer, _ := r.ask(ctx, front); answer.Server != "" {
+				answers <- fmt.Errorf("%s led to %s, which answered %s", front, answer.Server, answer.Client)
 			} else {
 				answers <- nil
 			}
