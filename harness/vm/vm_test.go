@@ -40,7 +40,7 @@ func TestAMachineThatPanicsEnds(t *testing.T) {
 	kernel := kernel(t, "6.12")
 	machine := New(bounded(t), t, Config{Name: "bare", Kernel: kernel.Image(), Log: log})
 
-	banner, err := machine.AwaitSerial(bounded(t), regexp.MustCompile(`Linux version (\S+)`))
+	banner, err := machine.AwaitSerial(bounded(t), regexp.MustCompile(`Linux version (\S+) `))
 	if err != nil {
 		t.Fatal(err)
 	}
