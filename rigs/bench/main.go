@@ -24,7 +24,7 @@ func main() {
 	quick := flag.Bool("quick", false, "two minutes instead of ten: fewer Services, ways and rounds")
 	path := flag.String("out", "", "file to write the record to")
 	flag.Parse()
-	effort, limit := bench.Full, 15*time.Minute
+	effort, limit := bench.Full, 20*time.Minute
 	if *quick {
 		effort, limit = bench.Quick, 4*time.Minute
 	}
