@@ -65,7 +65,13 @@ type In struct {
 	Cb             [5]uint32
 	// GSOSize is the payload of a segment in bytes, GSOSegs the number of segments; 0 is no GSO packet.
 	GSOSize, GSOSegs uint32
+	// Summed: a device has summed the packet up (CHECKSUM_COMPLETE, Linux 6.11). That the program leaves another sum than what the
+	// packet then has is an error, which wraps unix.EBADMSG; an older kernel's wraps unix.EINVAL.
+	Summed bool
 }
+
+// summed is BPF_F_TEST_SKB_CHECKSUM_COMPLETE of linux/bpf.h.
+const summed = 1 << 2
 
 // MaxPacket is the longest packet of a test run in bytes, on 4 KiB pages: what a page holds beside the kernel's own headroom and
 // bookkeeping.
@@ -132,6 +138,9 @@ func run(prog *ebpf.Program, in In) (Out, error) {
 		Data: in.Packet,
 		// Room for every header that a program may push.
 		DataOut: make([]byte, 2*MaxPacket), Context: ctx, ContextOut: &after, Repeat: 1,
+	}
+	if in.Summed {
+		opts.Flags = summed
 	}
 	ret, err := prog.Run(&opts)
 	if errors.Is(err, unix.ENODEV) {

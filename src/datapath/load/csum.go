@@ -17,9 +17,9 @@ const (
 	ipv6Flag = 1 << 7
 )
 
-// knowsCsumIPv6 is cfg_csum_ipv6: 1 if this kernel's bpf_l4_csum_replace takes BPF_F_IPV6. An older one refuses
+// KnowsCsumIPv6 is cfg_csum_ipv6: 1 if this kernel's bpf_l4_csum_replace takes BPF_F_IPV6. An older one refuses
 // unknown flags with EINVAL when it is called, so the helper is run once.
-func knowsCsumIPv6() (uint8, error) {
+func KnowsCsumIPv6() (uint8, error) {
 	result, err := csumReplace(pseudoHeader | ipv6Flag)
 	if err != nil {
 		return 0, fmt.Errorf("probe bpf_l4_csum_replace for BPF_F_IPV6: %w", err)

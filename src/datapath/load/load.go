@@ -95,7 +95,7 @@ func Load(dir *pinfs.Dir, settings Settings, uplinks []netdev.Link, log *slog.Lo
 	for name, entries := range settings.Sizes.ByMap() {
 		spec.Maps[name].MaxEntries = entries
 	}
-	csumIPv6, err := knowsCsumIPv6()
+	csumIPv6, err := KnowsCsumIPv6()
 	if err != nil {
 		return nil, err
 	}

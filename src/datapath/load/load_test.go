@@ -403,7 +403,7 @@ func TestCsumProbe(t *testing.T) {
 	if result, err := csumReplace(pseudoHeader | 1<<8); err != nil || result != -int32(unix.EINVAL) {
 		t.Errorf("unknown flag: %d, %v", result, err)
 	}
-	knows, err := knowsCsumIPv6()
+	knows, err := KnowsCsumIPv6()
 	must(t, err)
 	t.Logf("BPF_F_IPV6: %d", knows)
 }
