@@ -22,6 +22,7 @@ import (
 	"github.com/beep-lb/beep/harness/checkout"
 	"github.com/beep-lb/beep/harness/kube"
 	"github.com/beep-lb/beep/harness/topo"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // The hosts of every cluster's topology that are no machines, and the LAN of those that are.
@@ -274,19 +275,11 @@ func (c *Cluster) Script(ctx context.Context, dir, script string, args ...string
 		return "", err
 	}
 	cmd := exec.Command("sh", append([]string{"-euc", script, "sh"}, args...)...)
-	var out writer
+	var out transcript.Transcript
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.admin, "PATH="+string(binaries)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	process, err := c.Control.NS().Start(cmd)
-	if err != nil {
-		return "", err
-	}
-	select {
-	case <-process.Done():
-		return out.String(), process.Wait()
-	case <-ctx.Done():
-		return out.String(), errors.Join(ctx.Err(), process.Kill())
-	}
+	err = c.Control.NS().Run(ctx, cmd)
+	return out.String(), err
 }
 
 // Show has a collector show the cluster as it is when the spec has failed.

@@ -3,7 +3,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/beep-lb/beep/harness/netns"
+	"github.com/beep-lb/beep/harness/transcript"
 )
 
 // errConnection is the error of a command whose connection was lost, so that nobody knows how it ended.
@@ -133,7 +133,7 @@ func (s *shell) run(ctx context.Context, command string, stdin io.Reader) (strin
 		return "", fmt.Errorf("%w: %w", errConnection, errors.Join(err, ctx.Err()))
 	}
 	defer session.Close()
-	var out writer
+	var out transcript.Transcript
 	session.Stdin, session.Stdout, session.Stderr = stdin, &out, &out
 	err = session.Run(command)
 	var missing *ssh.ExitMissingError
@@ -143,23 +143,4 @@ func (s *shell) run(ctx context.Context, command string, stdin io.Reader) (strin
 		err = fmt.Errorf("%w: %w", errConnection, errors.Join(err, ctx.Err()))
 	}
 	return out.String(), err
-}
-
-// writer collects both streams of a command.
-type writer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write appends; it never fails.
-func (w *writer) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *writer) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
 }
