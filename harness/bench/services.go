@@ -30,7 +30,7 @@ const (
 
 // Services are what the nodes serve: so many that are dialled on each path, each of one pod, TCP and UDP, and so many in all. Each
 // of the others has an endpoint that nobody dials, on one node or the other, and TCP alone. (With two endpoints iptables takes eight
-// times as long to load 10,000 Services, minutes for each node and family, and looks for the dialled ones no longer than so.)
+// times as long to load 10,000 Services, minutes for each node and family, and looks for the dialled ones among as many rules.)
 type Services struct{ Dialled, Total int }
 
 // Of is so many Services. iptables looks for a new connection's Service one by one, in an order that is another one after every

@@ -3,7 +3,6 @@
 package attach
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +22,7 @@ import (
 	"github.com/beep-lb/beep/harness/bpffs"
 	"github.com/beep-lb/beep/harness/netns"
 	"github.com/beep-lb/beep/harness/require"
+	"github.com/beep-lb/beep/harness/transcript"
 	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/bpfobj"
 	"github.com/beep-lb/beep/src/datapath/load"
@@ -35,7 +35,7 @@ type node struct {
 	t    *testing.T
 	ns   *netns.NS
 	dir  *pinfs.Dir
-	log  *logBuffer
+	log  transcript.Transcript
 	up   *Uplinks
 	mu   sync.Mutex
 	made []netdev.Link           // what instances were asked for
@@ -43,35 +43,20 @@ type node struct {
 	rows rows
 }
 
-// logBuffer is written and read from two goroutines.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) count(words string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), words)
-}
+// told is how often the log has said so.
+func (n *node) told(words string) int { return strings.Count(n.log.String(), words) }
 
 func newNode(t *testing.T) *node {
 	t.Helper()
 	require.Root(t)
 	require.TCX(t)
 	require.Tool(t, "ip")
-	n := &node{t: t, ns: netns.New(t, "attach"), log: &logBuffer{}}
+	n := &node{t: t, ns: netns.New(t, "attach")}
 	n.rows.node = n
 	dir, err := pinfs.Create(filepath.Join(bpffs.New(t), "beep"))
 	must(t, err)
 	n.dir = dir
-	n.up = New(dir, n.instance, slog.New(slog.NewTextHandler(n.log, nil)))
+	n.up = New(dir, n.instance, slog.New(slog.NewTextHandler(&n.log, nil)))
 	return n
 }
 
@@ -267,7 +252,7 @@ func TestOthersKeepTheirPlace(t *testing.T) {
 			t.Errorf("%v still runs program %d", after[i].Link, after[i].Program)
 		}
 	}
-	if n.log.count("msg=attached") != 2 {
+	if n.told("msg=attached") != 2 {
 		t.Error("an update was logged as an attachment")
 	}
 }
@@ -354,7 +339,7 @@ func TestTheShippedPrograms(t *testing.T) {
 		GenevePort: 6081, GeneveVNI: 48873}
 	d, err := load.Load(n.dir, load.SettingsOf(flags), []netdev.Link{a}, slog.New(slog.DiscardHandler))
 	must(t, err)
-	n.up = New(n.dir, d.Instance, slog.New(slog.NewTextHandler(n.log, nil)))
+	n.up = New(n.dir, d.Instance, slog.New(slog.NewTextHandler(&n.log, nil)))
 	must(t, n.ns.Do(func() error { return n.up.Attach([]netdev.Link{a}, d) }), d.Close())
 	n.on(a, "beep_ingress", "beep_egress")
 	n.pinned(both(a)...)

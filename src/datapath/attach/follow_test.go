@@ -83,7 +83,7 @@ func TestADeviceThatComesBackIsAttachedWithinASecond(t *testing.T) {
 	n.remove("up0")
 	n.device("up0") // at once, with no time to look in between
 	n.within(time.Second, "attached again", n.runs("up0"))
-	if gone := n.log.count("uplink is gone"); gone != 4 {
+	if gone := n.told("uplink is gone"); gone != 4 {
 		t.Errorf("%d lines tell of 4 losses", gone)
 	}
 	if asked := n.asked(); len(asked) != 5 {
@@ -147,7 +147,7 @@ func TestAnOlderDeviceOfTheNameGoes(t *testing.T) {
 	close(events)
 	must(t, n.ns.Do(func() error { n.up.Follow(t.Context(), events); return nil }))
 	n.pinned(both(a)...)
-	if n.log.count("uplink is gone") != 0 || len(n.asked()) != 1 {
+	if n.told("uplink is gone") != 0 || len(n.asked()) != 1 {
 		t.Errorf("instances were made for %v", n.asked())
 	}
 }
@@ -161,7 +161,7 @@ func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
 	n.remove("up0")
 	n.device("up0")
 	n.within(5*time.Second, "two more tries", func() bool { return len(n.asked()) >= 4 })
-	if told := n.log.count("out of luck"); told != 1 {
+	if told := n.told("out of luck"); told != 1 {
 		t.Errorf("told %d times", told)
 	}
 	n.failWith(nil)
