@@ -104,11 +104,11 @@ func Run(ctx context.Context, effort Effort, out *Record, say func(format string
 // run is a run under way.
 type run struct {
 	Effort
-	out     *Record
-	say     func(format string, args ...any)
-	control *kube.ControlPlane
-	stands  []*Stand
-	posted  Services
+	out      *Record
+	say      func(format string, args ...any)
+	control  *kube.ControlPlane
+	stands   []*Stand
+	restored Services
 }
 
 func (r *run) close() error {
@@ -198,8 +198,8 @@ func (r *run) buildStands(ctx context.Context) (err error) {
 
 // serve has all stands serve so many Services.
 func (r *run) serve(ctx context.Context, services Services, number int) error {
-	r.say("posting %d Services, and waiting for who serves them", services.Total)
-	if err := r.post(ctx, services, number); err != nil {
+	r.say("%d Services, and waiting for who serves them", services.Total)
+	if err := r.restore(ctx, services, number); err != nil {
 		return err
 	}
 	for _, stand := range r.stands {
@@ -212,19 +212,19 @@ func (r *run) serve(ctx context.Context, services Services, number int) error {
 	return nil
 }
 
-// post posts what is missing of so many Services, while nobody listens.
-func (r *run) post(ctx context.Context, services Services, number int) error {
+// restore has the API server know so many Services, while nobody listens.
+func (r *run) restore(ctx context.Context, services Services, number int) error {
 	for _, stand := range r.stands {
 		if err := stand.pause(true); err != nil {
 			return err
 		}
 	}
-	if err := services.Post(ctx, r.control, r.posted); err != nil {
+	if err := services.Restore(ctx, r.control, r.restored); err != nil {
 		return err
 	}
-	r.posted = services
+	r.restored = services
 	last := marker(number)
-	if err := last.post(ctx, r.control); err != nil {
+	if err := r.control.Restore(ctx, last.objects()...); err != nil {
 		return err
 	}
 	for _, stand := range r.stands {

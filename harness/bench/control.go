@@ -109,13 +109,13 @@ func (s Scale) reconciling(ctx context.Context, out *Record, say func(string, ..
 	if err := c.join(ctx, 0, peers); err != nil {
 		return err
 	}
-	posted := 0
+	restored := 0
 	for _, services := range s.Services {
 		say("a controller with %d Services", services)
-		if err := c.crowd.Post(ctx, posted, services); err != nil {
+		if err := c.crowd.Restore(ctx, restored, services); err != nil {
 			return err
 		}
-		posted = services
+		restored = services
 		took, err := c.fresh(ctx)
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (s Scale) publishing(ctx context.Context, out *Record, say func(string, ...
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	err = errors.Join(c.crowd.Post(ctx, 0, s.Listed), c.controller().Start(), c.awaitPublished(ctx, s.Listed, 1))
+	err = errors.Join(c.crowd.Restore(ctx, 0, s.Listed), c.controller().Start(), c.awaitPublished(ctx, s.Listed, 1))
 	joined := 0
 	for _, nodes := range s.Nodes {
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,36 +125,32 @@ func (s Services) desired(onA bool) model.Desired {
 	return desired
 }
 
-// marker is a further Service, that is posted after all others: who serves it knows them all.
+// marker is a further Service, that is restored after all others: who serves it knows them all.
 func marker(number int) service {
 	tcp, pod := []model.Proto{model.TCP}, []endpoint{{podsA, podPort, true}}
 	return service{fmt.Sprintf("marker-%d", number), markerPort + uint16(number), tcp, pod}
 }
 
-// posters is how many requests are on their way to the API server at once: many, since each waits for its turn on a busy machine.
-const posters = 64
-
-// Post posts what the API server does not have of the Services yet, by the number that it has.
-func (s Services) Post(ctx context.Context, control *kube.ControlPlane, has Services) error {
+// Restore has the API server know what it does not know of the Services yet, by the number that it knows.
+func (s Services) Restore(ctx context.Context, control *kube.ControlPlane, has Services) error {
 	there := map[string]bool{}
 	for _, service := range has.list() {
 		there[service.name] = true
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(posters)
+	var objects []kube.Object
 	for _, service := range s.list() {
 		if !there[service.name] {
-			group.Go(func() error { return service.post(ctx, control) })
+			objects = append(objects, service.objects()...)
 		}
 	}
-	return group.Wait()
+	return control.Restore(ctx, objects...)
 }
 
-// post creates the EndpointSlices and then the Service, which has no selector, so that nobody else writes any; and publishes node-a's
-// addresses, as a controller would.
-func (s *service) post(ctx context.Context, control *kube.ControlPlane) error {
+// objects are the Service, which has no selector, so that nobody else writes its EndpointSlices, and lists node-a, as a controller would
+// have it; and these.
+func (s *service) objects() []kube.Object {
 	object := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name, Namespace: kube.Namespace},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: new(false),
 			IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack),
@@ -166,26 +161,12 @@ func (s *service) post(ctx context.Context, control *kube.ControlPlane) error {
 			Name: portName(proto), Port: int32(s.port), Protocol: corev1.Protocol(proto.String()),
 		})
 	}
-	for family, kind := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
-		_, err := control.Client.DiscoveryV1().EndpointSlices(kube.Namespace).Create(ctx, s.slice(family, kind), metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("post the endpoints of service %s: %w", s.name, err)
-		}
-	}
-	services := control.Client.CoreV1().Services(kube.Namespace)
-	created, err := services.Create(ctx, object, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("post service %s: %w", s.name, err)
-	}
 	for _, addr := range addrsOf(frontA) {
-		created.Status.LoadBalancer.Ingress = append(created.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{
+		object.Status.LoadBalancer.Ingress = append(object.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{
 			IP: addr.String(), IPMode: new(corev1.LoadBalancerIPModeVIP),
 		})
 	}
-	if _, err := services.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("publish service %s: %w", s.name, err)
-	}
-	return nil
+	return []kube.Object{s.slice(0, discoveryv1.AddressTypeIPv4), s.slice(1, discoveryv1.AddressTypeIPv6), object}
 }
 
 func portName(proto model.Proto) string {
@@ -195,7 +176,7 @@ func portName(proto model.Proto) string {
 func (s *service) slice(family int, kind discoveryv1.AddressType) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   fmt.Sprintf("%s-%d", s.name, family),
+			Name: fmt.Sprintf("%s-%d", s.name, family), Namespace: kube.Namespace,
 			Labels: map[string]string{discoveryv1.LabelServiceName: s.name, discoveryv1.LabelManagedBy: "bench"},
 		},
 		AddressType: kind,

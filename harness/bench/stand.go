@@ -109,7 +109,7 @@ func (s *Stand) startBeep(flags []string) (err error) {
 	return nil
 }
 
-// pause stops kube-proxy, or has it go on: it hears of all that was posted meanwhile at once, instead of writing its rules again every
+// pause stops kube-proxy, or has it go on: it hears of all that came meanwhile at once, instead of writing its rules again every
 // second.
 func (s *Stand) pause(stop bool) error {
 	signal := unix.SIGCONT
@@ -124,7 +124,7 @@ func (s *Stand) pause(stop bool) error {
 }
 
 // Serve has both nodes serve what the Services ask for. beep's maps are written as its controller would write them; kube-proxy hears
-// of Services by the API server, where they must be posted already and after them the marker of that number, which the call waits for.
+// of Services by the API server, which must have them already and after them the marker of that number, which the call waits for.
 func (s *Stand) Serve(ctx context.Context, services Services, number int) error {
 	ctx, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()

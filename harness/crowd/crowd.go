@@ -127,18 +127,11 @@ func PortOf(service int) uint16 { return uint16(firstPort + service) }
 func (c *Crowd) Post(ctx context.Context, from, to int) error {
 	posted := make([]*discoveryv1.EndpointSlice, to-from)
 	err := parallel(ctx, to-from, func(ctx context.Context, i int) (err error) {
-		slice, slices := c.sliceOf(from+i), c.control.Client.DiscoveryV1().EndpointSlices(kube.Namespace)
-		if posted[i], err = slices.Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+		slices := c.control.Client.DiscoveryV1().EndpointSlices(kube.Namespace)
+		if posted[i], err = slices.Create(ctx, c.sliceOf(from+i), metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		_, err = c.control.Client.CoreV1().Services(kube.Namespace).Create(ctx, &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: serviceName(from + i)},
-			Spec: corev1.ServiceSpec{
-				Type:                          corev1.ServiceTypeLoadBalancer,
-				Ports:                         []corev1.ServicePort{{Port: int32(PortOf(from + i))}},
-				AllocateLoadBalancerNodePorts: new(false),
-			},
-		}, metav1.CreateOptions{})
+		_, err = c.control.Client.CoreV1().Services(kube.Namespace).Create(ctx, serviceOf(from+i), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
@@ -146,6 +139,31 @@ func (c *Crowd) Post(ctx context.Context, from, to int) error {
 	}
 	c.slices = append(c.slices, posted...)
 	return nil
+}
+
+// Restore is Post for thousands, which takes the API server minutes: see kube.ControlPlane.Restore.
+func (c *Crowd) Restore(ctx context.Context, from, to int) error {
+	var objects []kube.Object
+	for i := from; i < to; i++ {
+		slice := c.sliceOf(i)
+		c.slices = append(c.slices, slice)
+		objects = append(objects, slice, serviceOf(i))
+	}
+	if err := c.control.Restore(ctx, objects...); err != nil {
+		return fmt.Errorf("restore services: %w", err)
+	}
+	return nil
+}
+
+func serviceOf(number int) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName(number), Namespace: kube.Namespace},
+		Spec: corev1.ServiceSpec{
+			Type:                          corev1.ServiceTypeLoadBalancer,
+			Ports:                         []corev1.ServicePort{{Port: int32(PortOf(number))}},
+			AllocateLoadBalancerNodePorts: new(false),
+		},
+	}
 }
 
 // Remove deletes the Services from a number on, and their EndpointSlices.
@@ -165,7 +183,7 @@ func (c *Crowd) Remove(ctx context.Context, from int) error {
 // sliceOf is the EndpointSlice of a Service. It has no selector, so that nobody else writes it.
 func (c *Crowd) sliceOf(service int) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: serviceName(service), Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName(service), Namespace: kube.Namespace, Labels: map[string]string{
 			discoveryv1.LabelServiceName: serviceName(service), discoveryv1.LabelManagedBy: "crowd",
 		}},
 		AddressType: discoveryv1.AddressTypeIPv4,

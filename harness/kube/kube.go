@@ -82,6 +82,7 @@ type ControlPlane struct {
 	mu       sync.Mutex
 	closed   bool
 	plugged  int // nodes on the management network so far
+	restored int // Services so far, see Restore
 	stop     context.CancelFunc
 	beats    sync.WaitGroup
 	life     context.Context               // ends with Close
@@ -170,7 +171,6 @@ func (c *ControlPlane) launch(o Options) error {
 
 // startServer starts etcd and the API server and waits until the latter is ready.
 func (c *ControlPlane) startServer(ctx context.Context, o Options) error {
-	const store = "http://127.0.0.1:2379"
 	var err error
 	c.Etcd, err = c.start("etcd", "--data-dir", filepath.Join(c.dir, "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
 		"--listen-client-urls", store, "--advertise-client-urls", store, "--listen-peer-urls", "http://127.0.0.1:2380")

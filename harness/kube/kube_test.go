@@ -7,12 +7,15 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -104,6 +107,7 @@ func TestCluster(t *testing.T) {
 		}
 		eventually(t, "ready again", func(ctx context.Context) error { return hasEndpoints(ctx, cluster, want) })
 	})
+	t.Run("a Service that is restored is as one that is created", func(t *testing.T) { checkRestored(t, cluster) })
 	t.Run("a node keeps its Lease", func(t *testing.T) {
 		eventually(t, "lease", func(ctx context.Context) error {
 			_, err := cluster.Client.CoordinationV1().Leases("kube-node-lease").Get(ctx, "node-b", metav1.GetOptions{})
@@ -233,4 +237,71 @@ func anyEndpoint(ctx context.Context, cluster *kube.ControlPlane, like func(cond
 		err = errors.New("no endpoint is like that")
 	}
 	return err
+}
+
+// checkRestored compares a Service that was restored with one that was created, as the API server shows them, and has the API server
+// change and delete it.
+func checkRestored(t *testing.T, cluster *kube.ControlPlane) {
+	ctx, services := t.Context(), cluster.Client.CoreV1().Services(kube.Namespace)
+	make := func(name string) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: kube.Namespace},
+			Spec: corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: new(false),
+				IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack), Ports: []corev1.ServicePort{{Port: port}},
+			},
+		}
+	}
+	created, err := services.Create(ctx, make("created"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "restored-1", Namespace: kube.Namespace},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	if err := cluster.Restore(ctx, slice, make("restored")); err != nil {
+		t.Fatal(err)
+	}
+	var restored *corev1.Service
+	eventually(t, "the restored Service", func(ctx context.Context) (err error) {
+		if restored, err = services.Get(ctx, "restored", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		_, err = cluster.Client.DiscoveryV1().EndpointSlices(kube.Namespace).Get(ctx, "restored-1", metav1.GetOptions{})
+		return err
+	})
+	for i, text := range restored.Spec.ClusterIPs {
+		if !kube.ServiceCIDRs[i].Contains(netip.MustParseAddr(text)) {
+			t.Errorf("ClusterIP %s is not in %s", text, kube.ServiceCIDRs[i])
+		}
+	}
+	got, want := restored.Spec.DeepCopy(), created.Spec.DeepCopy()
+	for _, spec := range []*corev1.ServiceSpec{got, want} {
+		spec.ClusterIP, spec.ClusterIPs = "", nil
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("restored: %+v\ncreated: %+v", got, want)
+	}
+	if err := cluster.Restore(ctx, make("created")); err == nil || !strings.Contains(err.Error(), "it exists") {
+		t.Errorf("restored what exists: %v", err)
+	}
+	restored.Spec.Ports[0].Port++
+	if _, err := services.Update(ctx, restored, metav1.UpdateOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := services.Delete(ctx, "restored", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	addresses := cluster.Client.NetworkingV1().IPAddresses()
+	eventually(t, "its address is free", func(ctx context.Context) error {
+		_, err := addresses.Get(ctx, restored.Spec.ClusterIP, metav1.GetOptions{})
+		if err == nil {
+			return errors.New("it is taken")
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }

@@ -133,6 +133,11 @@ func fetch(ctx context.Context, client *http.Client, url string) (string, error)
 	if err != nil {
 		return "", err
 	}
+	return exchange(client, request)
+}
+
+// exchange is fetch for any request.
+func exchange(client *http.Client, request *http.Request) (string, error) {
 	response, err := client.Do(request)
 	if err != nil {
 		return "", err
