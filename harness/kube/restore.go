@@ -38,7 +38,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Restore puts new objects into etcd itself, one after the other in no order, as the restore of a backup would; everybody hears of
+// Restore puts new objects into etcd itself, in no order, as the restore of a backup would; everybody hears of
 // them from the API server as of any others. It is for thousands of Services, which an API server takes minutes to create: for each it
 // counts the ClusterIPs of all others (k8s.io/kubernetes, pkg/registry/core/service/ipallocator, Used). Nothing looks at the
 // objects before: they must be such as admission takes. A Service gets ClusterIPs by its IPFamilyPolicy; its status counts. One that
@@ -49,9 +49,16 @@ func (c *ControlPlane) Restore(ctx context.Context, objects ...Object) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, object := range objects {
-		for _, o := range c.complete(object) {
-			group.Go(func() error { return restore(ctx, client, o) })
-		}
+		all := c.complete(object)
+		group.Go(func() error {
+			// In turn: the API server would make a Service's addresses up for it.
+			for _, o := range all {
+				if err := restore(ctx, client, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return group.Wait()
 }
