@@ -34,7 +34,7 @@ func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
 	}
 	for _, variant := range bench.Variants {
 		for _, way := range bench.Tiny.Ways {
-			for _, what := range []string{"Packet/dir=in", "Packet/dir=out", "Connection"} {
+			for _, what := range []string{"Packet/dir=in", "Packet/dir=out", "Segment", "Connection"} {
 				for _, total := range bench.Tiny.Totals {
 					want := fmt.Sprintf("\nBenchmark%s/%s/services=%d/variant=%s ", what, way, total, variant)
 					if n := bytes.Count(out.Bytes(), []byte(want)); n != 1 {

@@ -17,7 +17,8 @@ const smallest = 64
 type Block struct {
 	Way
 	Total int // Services in all
-	// Flows is how many UDP flows a sample has, Each how many datagrams each of them sends one way, Size their payload in bytes.
+	// Flows is how many UDP flows, and how many TCP connections that stay, a sample has; Each is how many datagrams a flow sends one way,
+	// four times as many as a connection sends segments; Size is a datagram's payload in bytes.
 	Flows, Each, Size int
 	// Connections is how many TCP connections a sample has.
 	Connections int
@@ -39,6 +40,7 @@ type ends struct {
 	stand *Stand
 	flows *datagrams
 	conns *connections
+	stay  *segments
 }
 
 // sample is a line of a round that is not written yet.
@@ -76,15 +78,19 @@ func (b *Block) spend(m *meter, e ends) (samples []sample, err error) {
 // kind is one kind of work.
 type kind struct {
 	what  string
-	count int // of packets one way, or of connections
+	count int // of packets, or of connections
 	do    func() error
 }
+
+// exchanges is how many segments each connection carries one way in a sample.
+func (b *Block) exchanges() int { return max(1, b.Each/4) }
 
 // kinds are the kinds of work of a block on a stand whose flows were touched.
 func (b *Block) kinds(e ends) []kind {
 	return []kind{
 		{"packet/dir=in", b.Flows * b.Each, func() error { return e.flows.toPod(b.Each) }},
 		{"packet/dir=out", b.Flows * b.Each, func() error { return e.flows.fromPod(b.Each) }},
+		{"segment", 2 * b.Flows * b.exchanges(), func() error { return e.stay.exchange(b.exchanges()) }},
 		{"connection", b.Connections, func() error { return e.conns.make(b.Connections) }},
 	}
 }
@@ -105,10 +111,14 @@ func (b *Block) open(stand *Stand) (ends, error) {
 	if err != nil {
 		return ends{}, errors.Join(err, flows.Close())
 	}
-	return ends{stand, flows, conns}, nil
+	stay, err := openSegments(conns, b.Flows)
+	if err != nil {
+		return ends{}, errors.Join(err, flows.Close(), conns.Close())
+	}
+	return ends{stand, flows, conns, stay}, nil
 }
 
-func (e ends) close() error { return errors.Join(e.flows.Close(), e.conns.Close()) }
+func (e ends) close() error { return errors.Join(e.flows.Close(), e.stay.Close(), e.conns.Close()) }
 
 func (b *Block) run(ctx context.Context, stands []*Stand, out *Record) (err error) {
 	var all []ends

@@ -30,8 +30,12 @@ func socket(ns *netns.NS, kind int, at netip.AddrPort) (fd int, err error) {
 		return 0, fmt.Errorf("open a socket in namespace %s: %w", ns.Name(), err)
 	}
 	wait := unix.Timeval{Sec: patience}
-	err = errors.Join(
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+	// A server's port may be one of connections that are over. Of a client it would let two UDP sockets take one port (socket(7)), and
+	// one have what the other is answered.
+	if at.Port() != 0 {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}
+	err = errors.Join(err,
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
 		unix.Bind(fd, sockaddr(at)))

@@ -39,6 +39,7 @@ func (r *record) write(figures []string) string {
 	r.writeTargets(&b)
 	r.writeOverheads(&b, "Packet/dir=in", "CPU time a datagram, client to pod", "ns", 1)
 	r.writeOverheads(&b, "Packet/dir=out", "CPU time a datagram, pod to client", "ns", 1)
+	r.writeOverheads(&b, "Segment/", "CPU time a segment of an established TCP connection, half of them each way", "ns", 1)
 	r.writeOverheads(&b, "Connection/", "CPU time a TCP connection", "µs", 1000)
 	r.writeRates(&b)
 	r.writePrograms(&b)
