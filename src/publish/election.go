@@ -54,10 +54,11 @@ func (p *Publisher) stand(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("election of the publisher: %w", err)
 	}
+	watched := &vigil{Interface: lock, now: time.Now}
 	// client-go starts the callback and does not wait for it.
 	started, over := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: ElectionLease, ReleaseOnCancel: true,
+		Lock: watched, Name: ElectionLease, ReleaseOnCancel: true,
 		LeaseDuration: electionLease, RenewDeadline: electionRenew, RetryPeriod: electionRetry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(term context.Context) { started <- term },
@@ -71,7 +72,7 @@ func (p *Publisher) stand(ctx context.Context) error {
 	group.Go(func() {
 		select {
 		case term := <-started:
-			p.lead(term)
+			p.lead(term, watched.before())
 		case <-over:
 		}
 	})
@@ -81,8 +82,8 @@ func (p *Publisher) stand(ctx context.Context) error {
 	return nil
 }
 
-// lead publishes until ctx, which is the term, ends.
-func (p *Publisher) lead(ctx context.Context) {
+// lead publishes until ctx, which is the term, ends. Before is who has published before and was silent.
+func (p *Publisher) lead(ctx context.Context, before silence) {
 	p.Log.Info("elected: this node publishes the Services' addresses")
 	p.Observe.Leading(true)
 	defer func() {
@@ -97,7 +98,7 @@ func (p *Publisher) lead(ctx context.Context) {
 		default:
 		}
 	}
-	t := p.newTerm(ring)
+	t := p.newTerm(before, ring)
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { t.watchLeases(ctx) })

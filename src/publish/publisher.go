@@ -82,9 +82,9 @@ type term struct {
 	complained time.Time
 }
 
-func (p *Publisher) newTerm(changed func()) *term {
+func (p *Publisher) newTerm(before silence, changed func()) *term {
 	return &term{
-		Publisher: p, witness: newWitness(time.Now, changed), restraint: newRestraint(time.Now),
+		Publisher: p, witness: newWitness(time.Now, before, changed), restraint: newRestraint(time.Now),
 		events: NewEvents(p.Client.CoreV1(), p.Node), contested: map[string]Event{}, listing: newListing(),
 		roster: &roster{leases: p.Client.CoordinationV1().Leases(p.Namespace), now: time.Now},
 	}

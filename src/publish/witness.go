@@ -37,6 +37,8 @@ const (
 type witness struct {
 	now     func() time.Time
 	changed func()
+	// before is a node whose silence was seen before it began.
+	before silence
 
 	lock  sync.Mutex
 	began time.Time
@@ -67,8 +69,8 @@ type sighting struct {
 
 var _ cache.ReflectorStore = (*witness)(nil)
 
-func newWitness(now func() time.Time, changed func()) *witness {
-	return &witness{now: now, changed: changed, began: now(), nodes: map[string]*sighting{}}
+func newWitness(now func() time.Time, before silence, changed func()) *witness {
+	return &witness{now: now, before: before, changed: changed, began: now(), nodes: map[string]*sighting{}}
 }
 
 // see takes in one Lease; first says that it is of the first list, in which it may have been lying for long.
@@ -81,6 +83,9 @@ func (w *witness) see(object interface{}, first bool) error {
 	seen, known := w.nodes[says.Node]
 	if !known {
 		seen = &sighting{at: w.now(), proven: !first, first: first, joins: w.began.Add(provedAfter)}
+		if first && says.Node == w.before.node {
+			seen.at = w.before.since
+		}
 		if !first {
 			waves := (w.now().Sub(w.began) + gather - 1) / gather
 			seen.joins = w.began.Add(waves * gather)

@@ -31,7 +31,7 @@ func newWatchtower(t *testing.T, listed ...int) *watchtower {
 	for _, n := range listed {
 		w.listed[nodeAddr(n)] = true
 	}
-	w.witness = newWitness(func() time.Time { return w.clock }, func() { w.news++ })
+	w.witness = newWitness(func() time.Time { return w.clock }, silence{}, func() { w.news++ })
 	return w
 }
 
@@ -227,4 +227,24 @@ func TestStatements(t *testing.T) {
 	if got := readStatement(lease); !got.Equal(&says) {
 		t.Errorf("%+v, want nothing said", got)
 	}
+}
+
+// A publisher that is lost was silent before anybody else was elected.
+func TestWhoeverPublishedBeforeIsLostSoonerUnlessItIsHeardOf(t *testing.T) {
+	w := newWatchtower(t, 1, 2, 3)
+	w.before = silence{"1", w.clock.Add(-17 * time.Second)}
+	w.list(w.lease(1, false), w.lease(2, false), w.lease(3, false))
+	w.want(0, "1 2 3")
+	w.update(w.lease(2, false))
+	w.update(w.lease(3, false))
+	w.want(lateAfter-17*time.Second, "1late 2 3")
+	w.want(lostAfter-lateAfter-time.Millisecond, "1late 2 3")
+	w.want(time.Millisecond, "2 3")
+
+	w = newWatchtower(t, 1, 2)
+	w.before = silence{"1", w.clock.Add(-17 * time.Second)}
+	w.list(w.lease(1, false), w.lease(2, false))
+	w.want(time.Second, "1 2")
+	w.update(w.lease(1, false)) // its controller has been started again, and is another candidate
+	w.want(lostAfter-2*time.Second, "1late 2late")
 }
