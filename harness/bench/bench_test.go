@@ -45,7 +45,7 @@ func TestEveryVariantDoesAllOfItsWork(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"\nBenchmarkFlood/", "\nBenchmarkStream/", "\nBenchmarkConnections/", "\nBenchmarkRequest/", "\nBenchmarkProgram/", "\nBenchmarkIngress/",
+		"\nBenchmarkFlood/", "\nBenchmarkStream/", "\nBenchmarkConnections/", "\nBenchmarkRequest/", "\nBenchmarkProgram/", "\nBenchmarkIngress/", "\nBenchmarkMemory/",
 		"\nBenchmarkController/services=2 ", "\nBenchmarkPublisher/services=2/nodes=2 ",
 	} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {

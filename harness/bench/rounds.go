@@ -49,6 +49,9 @@ func (r rounds) run(ctx context.Context, contestants int, out *Record, visit fun
 			out.Sample(s.name, s.work, s.values...)
 		}
 	}
+	// What comes next is of no round.
+	out.Config("round", "")
+	out.Config("others", "")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

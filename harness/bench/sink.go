@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/beep-lb/beep/harness/beep"
 	"github.com/beep-lb/beep/harness/topo"
+	"github.com/beep-lb/beep/src/config"
 	"github.com/beep-lb/beep/src/datapath/maps"
 	"github.com/beep-lb/beep/src/model"
 	"github.com/beep-lb/beep/src/reconcile"
@@ -82,9 +84,10 @@ func (s *Sink) build() (err error) {
 	if err := s.Offloads(true); err != nil {
 		return err
 	}
+	flags := s.flags()
 	s.daemon, err = beep.Launch(s.Topology, nodeA(sinkName), beep.Options{Controlled: true, Args: []string{
-		fmt.Sprintf("--max-fronts=%d", s.Fronts+16), fmt.Sprintf("--endpoints-per-front=%d", max(4, s.Endpoints)),
-		fmt.Sprintf("--flow-table-max-entries=%d", tableRows),
+		fmt.Sprintf("--max-fronts=%d", flags.MaxFronts), fmt.Sprintf("--endpoints-per-front=%d", flags.EndpointsPerFront),
+		fmt.Sprintf("--flow-table-max-entries=%d", flags.FlowTableMaxEntries),
 	}})
 	if err != nil {
 		return err
@@ -94,6 +97,28 @@ func (s *Sink) build() (err error) {
 	}
 	_, err = reconcile.New(s.rows, time.Now).Apply(s.desired())
 	return err
+}
+
+// flags are those of the sink's node that size maps.
+func (s *Sink) flags() config.Datapath {
+	return config.Datapath{MaxFronts: s.Fronts + 16, EndpointsPerFront: max(4, s.Endpoints), FlowTableMaxEntries: tableRows}
+}
+
+// memory is what the maps of flows take, in bytes: by the kernel's own account, and as beep computes it from its flags.
+func (s *Sink) memory() (kernel, computed uint64, err error) {
+	fills, err := s.rows.Fill()
+	if err != nil {
+		return 0, 0, err
+	}
+	flags := s.flags()
+	expected := maps.SizesOf(&flags).Bytes()
+	for _, fill := range fills {
+		if strings.HasPrefix(fill.Map, "FLOW_") {
+			kernel += fill.Bytes
+			computed += expected[fill.Map].Fixed + uint64(fill.Entries)*expected[fill.Map].Row
+		}
+	}
+	return kernel, computed, nil
 }
 
 // front is the front that a flow goes through.
@@ -272,6 +297,12 @@ func (c *Curve) Run(ctx context.Context, out *Record) (err error) {
 			return err
 		}
 		sinks = append(sinks, sink)
+		kernel, computed, err := sink.memory()
+		if err != nil {
+			return err
+		}
+		out.Sample(fmt.Sprintf("memory/curve=%s/%s", c.Name, size), 1,
+			Value{float64(kernel), "kernel-bytes"}, Value{float64(computed), "computed-bytes"})
 	}
 	m, err := newMeter()
 	if err != nil {

@@ -152,10 +152,10 @@ func (r *record) writeRates(b *strings.Builder) {
 
 func (r *record) writePrograms(b *strings.Builder) {
 	b.WriteString("\n## beep's programs\n\nTime of a run by kernel.bpf_stats, which has two readings of the clock in it, and runs " +
-		"for one packet or connection.\n\n" +
+		"for one packet, segment or connection.\n\n" +
 		"| work | way | program | ns a run | runs |\n|---|---|---|---|---|\n")
 	for _, s := range r.find("Program/") {
-		work := "connection"
+		work := strings.Split(s.name, "/")[1] // packet, segment, connection
 		if direction := s.keys["dir"]; direction != "" {
 			work = map[string]string{"in": "client to pod", "out": "pod to client"}[direction]
 		}
