@@ -52,7 +52,7 @@ func (c *connections) one() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.move(client, server), c.move(server, client), unix.Close(client))
+	err = errors.Join(move(client, server, c.in[:1], c.in), move(server, client, c.in[:1], c.in), unix.Close(client))
 	if n, last := read(server, c.in); last != nil || n != 0 {
 		err = errors.Join(err, fmt.Errorf("%d bytes after the last one: %w", n, last))
 	}
@@ -89,13 +89,13 @@ func (c *connections) dial(port uint16) (int, error) {
 	return fd, nil
 }
 
-// move sends one byte.
-func (c *connections) move(from, to int) error {
-	if err := write(from, c.in[:1]); err != nil {
-		return fmt.Errorf("send a byte: %w", err)
+// move has all of out arrive, and in have room for it.
+func move(from, to int, out, in []byte) error {
+	if err := write(from, out); err != nil {
+		return fmt.Errorf("send %d bytes: %w", len(out), err)
 	}
-	if n, err := read(to, c.in); err != nil || n != 1 {
-		return fmt.Errorf("received %d bytes: %w", n, err)
+	if n, err := read(to, in); err != nil || n != len(out) {
+		return fmt.Errorf("received %d of %d bytes: %w", n, len(out), err)
 	}
 	return nil
 }

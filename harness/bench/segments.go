@@ -43,20 +43,10 @@ func (s *segments) Close() error { return errors.Join(closeAll(s.clients), close
 func (s *segments) exchange(each int) error {
 	for range each {
 		for i, client := range s.clients {
-			if err := errors.Join(s.move(client, s.servers[i]), s.move(s.servers[i], client)); err != nil {
+			if err := errors.Join(move(client, s.servers[i], s.out, s.in), move(s.servers[i], client, s.out, s.in)); err != nil {
 				return fmt.Errorf("connection %d: %w", i, err)
 			}
 		}
-	}
-	return nil
-}
-
-func (s *segments) move(from, to int) error {
-	if err := write(from, s.out); err != nil {
-		return fmt.Errorf("send a segment: %w", err)
-	}
-	if n, err := read(to, s.in); err != nil || n != len(s.out) {
-		return fmt.Errorf("received %d of %d bytes: %w", n, len(s.out), err)
 	}
 	return nil
 }
