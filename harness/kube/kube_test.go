@@ -243,7 +243,7 @@ func anyEndpoint(ctx context.Context, cluster *kube.ControlPlane, like func(cond
 // change and delete it.
 func checkRestored(t *testing.T, cluster *kube.ControlPlane) {
 	ctx, services := t.Context(), cluster.Client.CoreV1().Services(kube.Namespace)
-	make := func(name string) *corev1.Service {
+	named := func(name string) *corev1.Service {
 		return &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: kube.Namespace},
 			Spec: corev1.ServiceSpec{
@@ -252,7 +252,7 @@ func checkRestored(t *testing.T, cluster *kube.ControlPlane) {
 			},
 		}
 	}
-	created, err := services.Create(ctx, make("created"), metav1.CreateOptions{})
+	created, err := services.Create(ctx, named("created"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func checkRestored(t *testing.T, cluster *kube.ControlPlane) {
 		ObjectMeta:  metav1.ObjectMeta{Name: "restored-1", Namespace: kube.Namespace},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}
-	if err := cluster.Restore(ctx, slice, make("restored")); err != nil {
+	if err := cluster.Restore(ctx, slice, named("restored")); err != nil {
 		t.Fatal(err)
 	}
 	var restored *corev1.Service
@@ -283,7 +283,7 @@ func checkRestored(t *testing.T, cluster *kube.ControlPlane) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("restored: %+v\ncreated: %+v", got, want)
 	}
-	if err := cluster.Restore(ctx, make("created")); err == nil || !strings.Contains(err.Error(), "it exists") {
+	if err := cluster.Restore(ctx, named("created")); err == nil || !strings.Contains(err.Error(), "it exists") {
 		t.Errorf("restored what exists: %v", err)
 	}
 	restored.Spec.Ports[0].Port++

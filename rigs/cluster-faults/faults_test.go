@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -143,17 +144,25 @@ func newRig() *rig {
 	for _, node := range r.Nodes() {
 		r.eventually(node.Controller.AwaitReady)
 	}
-	r.create(service("first", r.port))
+	r.caughtUp()
+	return r
+}
+
+// caughtUp returns when every controller has seen what was written so far, its own writes included, and all nodes are listed in what
+// comes: a watch brings events in their order.
+func (r *rig) caughtUp() {
+	GinkgoHelper()
+	r.create(service("last", r.port+portsOfSpec-1))
 	r.eventually(func(ctx context.Context) error {
-		got, err := r.Published(ctx, r.namespace, "first")
+		got, err := r.Published(ctx, r.namespace, "last")
 		if err == nil && len(got) != len(r.addrs(everyNode...)) {
 			err = fmt.Errorf("lists %v", got)
 		}
 		return err
 	})
-	r.remove("first")
-	r.gone("TCP", r.port)
-	return r
+	r.eventually(r.sends("TCP", r.port+portsOfSpec-1, none, netip.Addr.IsValid, everyNode...))
+	r.remove("last")
+	r.gone("TCP", r.port+portsOfSpec-1)
 }
 
 func (r *rig) makeNamespace() {

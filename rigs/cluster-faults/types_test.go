@@ -91,6 +91,7 @@ var _ = Describe("a Service that becomes another", Label("cluster"), func() {
 	It("I3 is refused one write while the watch is late, and is then left alone until it comes", func() {
 		r := newRig()
 		r.serve(service("web", r.port))
+		r.caughtUp() // a publisher that waits to see its own write tries nothing
 		lift := holdAll(faultproxy.Match{Verb: "watch", Resource: "services"})
 		r.setType("web", corev1.ServiceTypeClusterIP)
 		before := len(r.statusWrites())
@@ -138,6 +139,7 @@ var _ = Describe("a Service that becomes another", Label("cluster"), func() {
 		r.put(slice("web-1", "web", endpoint("10.42.1.50")))
 		old := r.serve(service("web", r.port))
 		r.sends4(r.port, "10.42.1.50")
+		r.caughtUp()
 		lift := holdAll(faultproxy.Match{Verb: "watch", Resource: "services"})
 		r.remove("web")
 		created := r.create(service("web", r.port+1))
