@@ -220,7 +220,8 @@ func TestTwoReasonsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range answer.Service.Endpoints {
-				if e.Used != (len(e.Why) == 0) {
+				drains := slices.ContainsFunc(e.Why, func(w explain.Why) bool { return strings.Contains(w.Text, "serves on") })
+				if e.Used != (len(e.Why) == 0 || drains) {
 					t.Errorf("%s and %s: %+v", first, second, e)
 				}
 			}
@@ -345,6 +346,25 @@ endpoint 80/TCP [2001:db8:a::5]:8080 a web-3 no`},
 				t.Errorf("got\n%s\nwant%s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestWhatDrainsSaysSo(t *testing.T) {
+	f := facts()
+	for i := range f.Snapshot.Slices[0].Endpoints {
+		e := &f.Snapshot.Slices[0].Endpoints[i]
+		e.Ready, e.Terminating = model.False, model.True
+	}
+	const drains = "it is terminating, and serves on while none is ready"
+	if got := words(t, f, "web"); strings.Count(got, drains) != 2 {
+		t.Errorf("want two endpoints of which %q: %s", drains, got)
+	}
+	copied := *f.Snapshot.Slices[0]
+	copied.Name, copied.Endpoints = "web-2", slices.Clone(copied.Endpoints[:1])
+	copied.Endpoints[0].Ready, copied.Endpoints[0].Terminating = model.True, model.False
+	f.Snapshot.Slices = append(f.Snapshot.Slices, &copied)
+	if got := words(t, f, "web"); strings.Contains(got, drains) {
+		t.Errorf("one is ready: %s", got)
 	}
 }
 

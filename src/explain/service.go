@@ -72,7 +72,7 @@ type Endpoint struct {
 	Node   string `json:"node"`
 	Target string `json:"target"`
 	Slice  string `json:"slice"`
-	// Used says that new flows through this node may go there.
+	// Used says that new flows through this node may go there; Why is why not, or why all the same.
 	Used bool  `json:"used"`
 	Why  []Why `json:"why"`
 }
@@ -301,10 +301,13 @@ func (f *serviceFacts) ofSlice(port model.ServicePort, slice *model.Slice) []End
 			}
 			e := Endpoint{Port: port.String(), Endpoint: netip.AddrPortFrom(endpoint.Addr, number.Port).String(),
 				Node: endpoint.Node, Target: endpoint.Target, Slice: slice.Name}
-			if e.Used = f.used(port, endpoint.Addr, number.Port); e.Used {
-				e.Why = []Why{}
-			} else {
+			switch e.Used = f.used(port, endpoint.Addr, number.Port); {
+			case !e.Used:
 				e.Why = f.unused(port, slice.Name, endpoint.Addr)
+			case !endpoint.Ready.Or(true) && !f.ready(endpoint.Addr):
+				e.Why = []Why{{Text: "it is terminating, and serves on while none is ready"}}
+			default:
+				e.Why = []Why{}
 			}
 			list = append(list, e)
 		}
@@ -317,6 +320,14 @@ func (f *serviceFacts) used(port model.ServicePort, addr netip.Addr, number uint
 	return slices.ContainsFunc(f.desired.Fronts, func(front model.Front) bool {
 		return front.Port == port.Port && front.Proto == port.Proto && slices.ContainsFunc(front.Endpoints,
 			func(e model.Endpoint) bool { return e.Addr == addr && e.Port == number })
+	})
+}
+
+// ready says whether any slice of the Service calls the endpoint ready: what is used and is not drains.
+func (f *serviceFacts) ready(addr netip.Addr) bool {
+	return slices.ContainsFunc(f.Snapshot.Slices, func(slice *model.Slice) bool {
+		return slice.Namespace == f.of.Namespace && slice.Service == f.of.Name && slices.ContainsFunc(slice.Endpoints,
+			func(e model.SliceEndpoint) bool { return e.Addr == addr && e.Ready.Or(true) })
 	})
 }
 

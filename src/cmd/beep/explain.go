@@ -88,7 +88,7 @@ func (c console) explainNode(answer explain.Answer) error {
 	if node.Lease == nil {
 		fmt.Fprintf(c.out, "lease     none\n")
 	} else {
-		fmt.Fprintf(c.out, "lease     renewed %s ago; attached %s; stopped %s; addresses %s; does not hold %s\n",
+		fmt.Fprintf(c.out, "lease     renewed %s ago; attached %s; stopped %s; addresses %s; Services that do not fit: %s\n",
 			time.Duration(node.Lease.AgeSeconds*float64(time.Second)), yesNo(node.Lease.Attached), yesNo(node.Lease.Left),
 			list(node.Lease.Addresses, netip.Addr.String), list(node.Lease.Refused, func(name string) string { return name }))
 	}
