@@ -36,14 +36,7 @@ const (
 var _ = Describe("an API server", Label("cluster"), func() {
 	It("C14 I17 that goes away is asked for ever more rarely, by no two nodes in step", func() {
 		r := newRig()
-		// Each has failed at nothing yet: what a process was refused before makes it wait for longer.
-		for _, node := range r.Nodes() {
-			Expect(node.Controller.Kill9()).To(Succeed())
-			Expect(node.Controller.Start()).To(Succeed())
-		}
-		for _, node := range r.Nodes() {
-			r.eventually(node.Controller.AwaitReady)
-		}
+		r.restartAll()
 		began := time.Now()
 		r.killServer()
 		time.Sleep(retrying)
@@ -54,6 +47,7 @@ var _ = Describe("an API server", Label("cluster"), func() {
 
 	It("C14 C15 I17 that nobody reaches, and then is not there at all, changes nothing, nor does its return", func() {
 		r := newRig()
+		r.restartAll()
 		// By slices of the spec's own: Kubernetes calls the pods of lost nodes not ready, and means it.
 		r.runPods("web", "node-a", "node-b")
 		r.sliceOfPods("web", "node-a", "node-b")
@@ -102,6 +96,7 @@ var _ = Describe("an API server", Label("cluster"), func() {
 
 	It("that answers 410, 500 and 429, or late, is met with patience, and its word is taken when it comes", func() {
 		r := newRig()
+		r.restartAll()
 		r.put(slice("web-1", "web", endpoint("10.42.1.50")))
 		r.serve(service("web", r.port))
 		r.sends4(r.port, "10.42.1.50")
@@ -279,6 +274,19 @@ func (r *rig) nodeLost(name string) func(context.Context) error {
 			}
 		}
 		return fmt.Errorf("node %s: %v", name, node.Status.Conditions)
+	}
+}
+
+// restartAll has every controller be one that has failed at nothing yet: for two minutes, what a process was refused makes it wait for
+// longer before it asks again, a minute at last.
+func (r *rig) restartAll() {
+	GinkgoHelper()
+	for _, node := range r.Nodes() {
+		Expect(node.Controller.Kill9()).To(Succeed())
+		Expect(node.Controller.Start()).To(Succeed())
+	}
+	for _, node := range r.Nodes() {
+		r.eventually(node.Controller.AwaitReady)
 	}
 }
 
