@@ -66,35 +66,20 @@ func behind(path string) (*ebpf.Program, error) {
 // Dissect says what the programs of a stand do for each kind of work of a block: how often each runs, and for how long as the kernel
 // measures it (kernel.bpf_stats_enabled), with the cost of reading the clock twice.
 func (b *Block) Dissect(stand *Stand, out *Record) (err error) {
-	e, err := b.touched(stand, out)
+	e, err := b.open(stand)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
+	if err := e.flows.touch(); err != nil {
+		return err
+	}
 	for _, work := range b.kinds(e) {
 		if err := b.timePrograms(stand, work, out); err != nil {
 			return err
 		}
 	}
 	return out.Err()
-}
-
-// touched opens the sockets of the block on a stand and has its flows established. As of rounds, mostFailed attempts may fail.
-func (b *Block) touched(stand *Stand, out *Record) (ends, error) {
-	for failures := 1; ; failures++ {
-		e, err := b.open(stand)
-		if err != nil {
-			return ends{}, err
-		}
-		if err = e.flows.touch(); err == nil {
-			return e, nil
-		}
-		err = fmt.Errorf("stand %s, %s: %w", stand.Variant, b.Way, errors.Join(err, e.close()))
-		if failures > mostFailed {
-			return ends{}, err
-		}
-		out.Note("%v", err)
-	}
 }
 
 func (b *Block) timePrograms(stand *Stand, work kind, out *Record) (err error) {

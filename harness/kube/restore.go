@@ -122,55 +122,51 @@ func key(object Object) (string, error) {
 
 // restore creates one object. (Not several in one transaction: they would be of one version, and a watch goes on behind a version.)
 func restore(ctx context.Context, client *http.Client, object Object) error {
-	name := fmt.Sprintf("restore %T %s/%s", object, object.GetNamespace(), object.GetName())
-	at, err := key(object)
+	err := func() error {
+		at, err := key(object)
+		if err != nil {
+			return err
+		}
+		kinds, _, err := scheme.Scheme.ObjectKinds(object)
+		if err != nil {
+			return err
+		}
+		object.GetObjectKind().SetGroupVersionKind(kinds[0])
+		value, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		return putNew(ctx, client, []byte(at), value)
+	}()
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("restore %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 	}
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	return nil
+}
+
+// putNew puts a value where etcd has none. etcd's JSON has []byte in base 64, and numbers of 64 bits as text (etcd.io, gRPC gateway).
+func putNew(ctx context.Context, client *http.Client, key, value []byte) error {
+	body, err := json.Marshal(map[string]any{
+		"compare": []any{map[string]any{"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}},
+		"success": []any{map[string]any{"request_put": map[string]any{"key": key, "value": value}}},
+	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(kinds[0])
-	value, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	// etcd's JSON has []byte in base 64, and of 64 bits as text (etcd.io, gRPC gateway).
-	type put struct {
-		Key   []byte `json:"key"`
-		Value []byte `json:"value"`
-	}
-	type compare struct {
-		Key      []byte `json:"key"`
-		Target   string `json:"target"`
-		Result   string `json:"result"`
-		Revision string `json:"create_revision"`
-	}
-	type operation struct {
-		Put put `json:"request_put"`
-	}
-	body, err := json.Marshal(struct {
-		Compare []compare   `json:"compare"`
-		Success []operation `json:"success"`
-	}{[]compare{{[]byte(at), "CREATE", "EQUAL", "0"}}, []operation{{put{[]byte(at), value}}}})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, store+"/v3/kv/txn", bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	answer, err := exchange(client, request)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	var result struct{ Succeeded bool }
 	if err := json.Unmarshal([]byte(answer), &result); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	if !result.Succeeded {
-		return fmt.Errorf("%s: it exists", name)
+		return errors.New("it exists")
 	}
 	return nil
 }

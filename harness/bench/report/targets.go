@@ -62,7 +62,10 @@ func (r *record) writeTargets(b *strings.Builder) {
 		got := growth(last, base)
 		row(fmt.Sprintf("a packet of %s flows by one of %s, on the ingress node", last.keys["flows"], base.keys["flows"]),
 			"≤ 1.3", got.ratio(), got.median <= 1.3)
-		if s := r.get("Memory" + strings.TrimPrefix(strings.Replace(last.name, "/flow=established", "", 1), "Ingress")); s != nil {
+		for _, s := range r.find("Memory/curve=flows/") {
+			if s.keys["flows"] != last.keys["flows"] {
+				continue
+			}
 			const most = 1.15
 			kernel, computed := spreadOf(s.values["kernel-bytes"]).median, spreadOf(s.values["computed-bytes"]).median
 			row(fmt.Sprintf("memory of the flow tables that hold %s flows, by what was computed", last.keys["flows"]),
